@@ -1,0 +1,49 @@
+# Two commands on a fresh machine: `make demo` and `make test`. Both set up what they need in .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PYTEST := $(BIN)/python -m pytest
+
+.PHONY: demo test test-all lint bench docs clean
+.DEFAULT_GOAL := demo
+
+$(BIN)/uv:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "shoal needs Python 3.11 or newer; try make PYTHON=python3.12")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+
+# One stamp per set of packages: the bare install for the demo, and one for each dependency group.
+$(VENV)/.run: pyproject.toml $(BIN)/uv
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --editable .
+	@touch $@
+
+$(VENV)/.%: pyproject.toml $(VENV)/.run
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --group $*
+	@touch $@
+
+demo: $(VENV)/.run
+	$(BIN)/shoal demo
+
+test: $(VENV)/.test
+	$(PYTEST) -n auto -m "not slow"
+
+test-all: $(VENV)/.test
+	$(PYTEST) -n auto
+
+lint: $(VENV)/.test $(VENV)/.lint
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/.test
+	@for b in bench/bench_*.py; do $(BIN)/python $$b || exit 1; done
+
+bench-%: $(VENV)/.test
+	$(BIN)/python bench/bench_$*.py
+
+docs: $(VENV)/.docs
+	$(BIN)/python docs/figures.py
+	$(BIN)/zensical build --clean
+
+clean:
+	rm -rf $(VENV) site shoal-demo .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,70 @@
+"""Publish people's trajectories so that everyone is hidden among at least k, and prove it on the file.
+
+>>> import shoal
+>>> boxes, cost = shoal.k_merge([[(0, 0, 0), (9, 5, 5)], [(1, 0, 2), (9, 5, 5)]])
+>>> boxes.tolist(), cost
+([[0, 1, 0, 0, 0, 2], [9, 9, 5, 5, 5, 5]], 10.0)
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from shoal.errors import ShoalError
+    from shoal.frame import Frame
+    from shoal.io import from_arrow, from_pandas, from_polars, read, read_release
+    from shoal.merge import k_merge
+    from shoal.methods import KScale
+    from shoal.release import Claim, Release
+    from shoal.synth import synthesize
+    from shoal.trajectories import Trajectories
+    from shoal.verifier import verify
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Claim",
+    "Frame",
+    "KScale",
+    "Release",
+    "ShoalError",
+    "Trajectories",
+    "from_arrow",
+    "from_pandas",
+    "from_polars",
+    "k_merge",
+    "read",
+    "read_release",
+    "synthesize",
+    "verify",
+]
+
+# Imported on first use, so that `shoal --help` does not pay for numba, DuckDB and PROJ.
+_HOME = {
+    "Claim": "release",
+    "Frame": "frame",
+    "KScale": "methods",
+    "Release": "release",
+    "ShoalError": "errors",
+    "Trajectories": "trajectories",
+    "from_arrow": "io",
+    "from_pandas": "io",
+    "from_polars": "io",
+    "k_merge": "merge",
+    "read": "io",
+    "read_release": "io",
+    "synthesize": "synth",
+    "verify": "verifier",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'shoal' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"shoal.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

@@ -1,0 +1,69 @@
+"""`shoal anonymize`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from shoal.cli.console import show, show_json, show_table, working
+from shoal.cli.options import Reading, Running
+from shoal.errors import SettingsError
+from shoal.methods import DEFAULT
+from shoal.pipeline import Outputs, publish
+
+__all__ = ["anonymize"]
+
+
+def anonymize(
+    *paths: Annotated[Path, Parameter(help="INPUT... OUTPUT: files, folders or globs to read; last, the release.")],
+    method: Annotated[str, Parameter(help="How to hide people.")] = DEFAULT,
+    k: Annotated[int, Parameter(help="Hide everyone among at least k.")] = 2,
+    constraint: Annotated[str | None, Parameter(help="k-scale: nu-k-pick, k-pick or full.")] = None,
+    candidates: Annotated[int | None, Parameter(help="k-scale: nearest users looked at; 100·k.")] = None,
+    audit: Annotated[Path | None, Parameter(help="Private file: who is in which record.")] = None,
+    run_record: Annotated[Path | None, Parameter(help="Private file: settings, exact counts, cleaning.")] = None,
+    seed: Annotated[int | None, Parameter(help="Fix the pseudonyms, for research: weakens the claim.")] = None,
+    overwrite: Annotated[bool, Parameter(help="Replace an existing OUTPUT.")] = False,
+    geo: Annotated[bool, Parameter(help="Add the boxes as WGS84 polygons (GeoParquet).")] = False,
+    compact: Annotated[bool, Parameter(help="Publish identical records once, with a count.")] = False,
+    dry_run: Annotated[bool, Parameter(help="Read, estimate time and memory, and stop.")] = False,
+    reading: Reading = Reading(),  # noqa: B008  frozen
+    running: Running = Running(),  # noqa: B008  frozen
+) -> int:
+    """Make, verify and publish a release.
+
+    Reads events (user, time, place), hides everyone among at least k, writes OUTPUT and its manifest, and verifies
+    the written file against the input before it publishes. If the claim can't be shown, nothing is published.
+
+    Example: shoal anonymize events.parquet release.parquet --k 5 --tz Africa/Dakar --audit audit.parquet
+    """
+    if len(paths) < 2:
+        raise SettingsError("name at least one INPUT and, last, the OUTPUT: shoal anonymize events.csv release.parquet")
+    chosen = {"k": k, "constraint": constraint, "candidates": candidates}
+    with working(quiet=running.quiet or running.json) as progress:
+        done = publish(
+            [str(path) for path in paths[:-1]],
+            Outputs(paths[-1], audit=audit, run_record=run_record, overwrite=overwrite, geo=geo, compact=compact),
+            method=method,
+            parameters={name: value for name, value in chosen.items() if value is not None},
+            options=reading.options(),
+            seed=seed,
+            dry_run=dry_run,
+            threads=running.threads,
+            work_dir=running.work_dir,
+            progress=progress,
+        )
+    if running.json:
+        show_json(done.to_dict())
+        return 0
+    for note in done.account.notes:
+        show(f"note: {note}")
+    show_table("Read", done.account.table())
+    if done.release is None:
+        show_table("Would take about", done.estimate.table())
+        return 0
+    show_table("Published", done.figures())
+    show(f"Verified: {done.release.claim}. {paths[-1].name} and its manifest are written.")
+    return 0

@@ -1,0 +1,74 @@
+"""What a person sees: progress on a terminal, tables, one clean line in a pipe."""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from shoal.progress import SILENT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from rich.progress import Progress as RichProgress
+
+    from shoal.progress import Progress
+
+__all__ = ["show", "show_json", "show_table", "working"]
+
+
+@contextmanager
+def working(*, quiet: bool) -> Iterator[Progress]:
+    """Draw progress on standard error while the block runs; nothing if it is no terminal or `quiet`."""
+    if quiet or not sys.stderr.isatty():
+        yield SILENT
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description:<14}"),
+        BarColumn(bar_width=30),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True)) as bars:
+        yield _Bars(bars)
+
+
+class _Bars:
+    """Stages as rich progress bars, one below the other."""
+
+    def __init__(self, bars: RichProgress) -> None:
+        self._bars = bars
+
+    @contextmanager
+    def stage(self, name: str, total: float | None = None) -> Iterator[Callable[[float], None]]:
+        task = self._bars.add_task(name, total=total)
+        yield lambda amount: self._bars.advance(task, amount)
+        done = self._bars.tasks[task].completed if total is None else total
+        self._bars.update(task, total=max(1, done), completed=max(1, done))
+
+
+def show(text: str = "") -> None:
+    """Write a line to standard output."""
+    sys.stdout.write(text + "\n")
+
+
+def show_json(value: dict[str, Any]) -> None:
+    """Write JSON to standard output."""
+    show(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def show_table(title: str, rows: Sequence[tuple[str, Any]]) -> None:
+    """Write a small two-column table: what, and how much (right-aligned)."""
+    cells = [(what, f"{value:,}" if isinstance(value, int) else str(value)) for what, value in rows]
+    left = max(len(what) for what, _ in cells)
+    right = max(len(value) for _, value in cells)
+    show(title)
+    for what, value in cells:
+        show(f"  {what:<{left}}  {value:>{right}}")

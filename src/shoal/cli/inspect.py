@@ -1,0 +1,50 @@
+"""`shoal inspect`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from shoal.cli.console import show, show_json, show_table, working
+from shoal.cli.options import Reading, Running
+from shoal.errors import SettingsError
+from shoal.io import read
+from shoal.measure import summary
+
+__all__ = ["inspect"]
+
+
+def inspect(
+    *paths: Annotated[Path, Parameter(help="Files, folders or globs.")],
+    reading: Reading = Reading(),  # noqa: B008  frozen
+    running: Running = Running(),  # noqa: B008  frozen
+) -> int:
+    """Say what is in a file and whether it would read: users, samples, period, area, what would be dropped.
+
+    Places and times are given roughly (tenths of a degree, whole days); no single person's data is shown.
+
+    Example: shoal inspect events.csv.gz --tz Africa/Dakar
+    """
+    if not paths:
+        raise SettingsError("name a file: shoal inspect events.parquet")
+    with working(quiet=running.quiet or running.json) as progress:
+        people = read(
+            [str(path) for path in paths],
+            options=reading.options(),
+            threads=running.threads,
+            work_dir=running.work_dir,
+            progress=progress,
+        )
+    account = people.account
+    figures = summary(people)
+    if running.json:
+        show_json({"ok": True, "account": account.to_dict() if account else {}, **figures})
+        return 0
+    if account is not None:
+        for note in account.notes:
+            show(f"note: {note}")
+        show_table("Read", account.table())
+    show_table("People", list(figures.items()))
+    return 0

@@ -1,0 +1,87 @@
+"""Flags that several commands share: how to read, how to run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from shoal.errors import SettingsError
+
+if TYPE_CHECKING:
+    from shoal.io.options import ReadOptions
+
+__all__ = ["Reading", "Running"]
+
+
+@Parameter(name="*", group="Reading")
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """How to read the original data; the same flags for anonymize, verify and inspect."""
+
+    columns: Annotated[str, Parameter(help="Which column is what: user=…,time=…,lat=…,lng=… (or x, y, cell).")] = ""
+    tz: Annotated[str, Parameter(help="Zone of times that have none, e.g. Africa/Dakar.")] = "UTC"
+    time_unit: Annotated[str, Parameter(help="Unit of numeric times: auto, s, ms or us.")] = "auto"
+    crs: Annotated[str | None, Parameter(help="Projected CRS in metres; by default local around the data.")] = None
+    cell: Annotated[str, Parameter(help="Side of a cell of the grid.")] = "100m"
+    slot: Annotated[str, Parameter(help="Length of a slot of the grid.")] = "60s"
+    cells: Annotated[Path | None, Parameter(help="File of cells (id, lat, lng) for events that name a cell.")] = None
+    min_samples: Annotated[int, Parameter(help="Leave out users with fewer samples.")] = 1
+    min_active_days: Annotated[int, Parameter(help="Leave out users active on fewer days.")] = 0
+    bbox: Annotated[
+        str | None, Parameter(help="Keep only west,south,east,north (degrees).", allow_leading_hyphen=True)
+    ] = None
+    period: Annotated[str | None, Parameter(help="Keep only start,end (ISO; the end is left out).")] = None
+    strict: Annotated[bool, Parameter(help="Any bad row is an error.")] = False
+
+    def options(self) -> ReadOptions:
+        """Give them as ReadOptions; raises SettingsError for what makes no sense."""
+        from shoal.io.options import ReadOptions
+
+        return ReadOptions(
+            columns=dict(_pair(part) for part in self.columns.split(",") if part),
+            tz=self.tz,
+            time_unit=self.time_unit,
+            crs=self.crs,
+            cell_m=self.cell,
+            slot_s=self.slot,
+            cells=self.cells,
+            min_samples=self.min_samples,
+            min_active_days=self.min_active_days,
+            bbox=_numbers(self.bbox),
+            period=None if self.period is None else self.period.split(","),
+            strict=self.strict,
+        )
+
+
+@Parameter(name="*", group="Running")
+@dataclass(frozen=True, kw_only=True)
+class Running:
+    """How to run; none of it changes a result."""
+
+    threads: Annotated[int | None, Parameter(help="Threads to use; by default all cores.")] = None
+    work_dir: Annotated[Path | None, Parameter(help="Folder for private spill files; by default beside the output.")] = (
+        None
+    )
+    quiet: Annotated[bool, Parameter(help="No progress.")] = False
+    json: Annotated[bool, Parameter(help="Print JSON.")] = False
+
+    def __post_init__(self) -> None:
+        if self.threads is not None and self.threads < 1:
+            raise SettingsError("--threads must be at least 1")
+
+
+def _pair(text: str) -> tuple[str, str]:
+    role, equals, column = text.partition("=")
+    if not equals or not column:
+        raise SettingsError("--columns takes role=column pairs, e.g. user=msisdn,time=start_time")
+    return role.strip(), column.strip()
+
+
+def _numbers(text: str | None) -> tuple[float, ...] | None:
+    try:
+        return None if text is None else tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise SettingsError("--bbox takes four numbers: west,south,east,north") from None

@@ -1,0 +1,53 @@
+"""`shoal synth`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from shoal.cli.console import show, show_json, working
+from shoal.cli.options import Running
+from shoal.synth import synthesize
+
+__all__ = ["synth"]
+
+
+def synth(
+    output: Annotated[Path, Parameter(help="The file to write: .parquet, .csv or .csv.gz.")],
+    /,
+    *,
+    users: Annotated[int, Parameter(help="How many people.")] = 10_000,
+    kind: Annotated[Literal["cdr", "gps"], Parameter(help="Call records or GPS fixes.")] = "cdr",
+    scene: Annotated[Literal["town", "nation"], Parameter(help="Where they live.")] = "nation",
+    days: Annotated[int, Parameter(help="How many days.")] = 14,
+    samples: Annotated[float | None, Parameter(help="Mean samples per person; by default as the papers'.")] = None,
+    start: Annotated[str, Parameter(help="The first day.")] = "2026-01-05",
+    seed: Annotated[int, Parameter(help="The same seed gives the same people.")] = 0,
+    overwrite: Annotated[bool, Parameter(help="Replace an existing file.")] = False,
+    running: Running = Running(),  # noqa: B008  frozen
+) -> int:
+    """Generate people: homes, work, trips, calls or GPS fixes; nobody real.
+
+    Example: shoal synth people.parquet --users 10000 --seed 1
+    """
+    with working(quiet=running.quiet or running.json) as progress:
+        synthesize(
+            output,
+            users=users,
+            kind=kind,
+            scene=scene,
+            days=days,
+            samples=samples,
+            start=start,
+            seed=seed,
+            overwrite=overwrite,
+            threads=running.threads,
+            progress=progress,
+        )
+    if running.json:
+        show_json({"ok": True, "users": users, "kind": kind, "days": days, "seed": seed})
+    else:
+        show(f"{users:,} people over {days} days are in {output.name}")
+    return 0

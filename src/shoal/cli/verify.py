@@ -1,0 +1,56 @@
+"""`shoal verify`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from shoal.cli.console import show, show_json, show_table, working
+from shoal.cli.options import Reading, Running
+from shoal.verifier import verify as check
+
+__all__ = ["verify"]
+
+
+def verify(
+    original: Annotated[Path, Parameter(help="The data that the release was made of: file, folder or glob.")],
+    release: Annotated[Path, Parameter(help="The published file.")],
+    /,
+    *,
+    k: Annotated[int | None, Parameter(help="Everyone must be hidden among k; by default as claimed.")] = None,
+    audit: Annotated[Path | None, Parameter(help="The private audit file: faster, and checks more.")] = None,
+    exact: Annotated[bool, Parameter(help="Count all covering records, not only up to k.")] = False,
+    max_suppressed: Annotated[float, Parameter(help="Largest share of samples that may be left out.")] = 0.2,
+    reading: Reading = Reading(),  # noqa: B008  frozen
+    running: Running = Running(),  # noqa: B008  frozen
+) -> int:
+    """Check a release against the original data, from the files alone.
+
+    Exits 0 if everything holds, 1 if something does not, 2 if it could not be checked. Give the reading options
+    that the release was made with. CRS, cell and slot are taken from the release, unless another tool made it.
+
+    Example: shoal verify events.parquet release.parquet --k 5 --tz Africa/Dakar --audit audit.parquet
+    """
+    with working(quiet=running.quiet or running.json) as progress:
+        verdict = check(
+            str(original),
+            release,
+            k=k,
+            audit=audit,
+            options=reading.options(),
+            exact=exact,
+            max_suppressed=max_suppressed,
+            threads=running.threads,
+            work_dir=running.work_dir,
+            progress=progress,
+        )
+    if running.json:
+        show_json(verdict.to_dict())
+    else:
+        show(f"{'Holds' if verdict.ok else 'DOES NOT HOLD'}: {verdict.claim}")
+        for message in verdict.messages:
+            show(f"  {message}")
+        show_table("Figures", list(verdict.figures.items()))
+    return 0 if verdict.ok else 1

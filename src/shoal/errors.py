@@ -1,0 +1,94 @@
+"""Everything that shoal raises on purpose.
+
+    ShoalError                    catch this for all of them
+    ├── InputError                the data given can't be used
+    │   ├── UnreadableFile        missing, truncated, corrupted, not of a known kind
+    │   ├── ColumnsNotFound       user, time or place can't be found among the columns
+    │   ├── BadRows               --strict and a row breaks a rule
+    │   ├── NoValidRows           nothing is left after cleaning
+    │   ├── LikelySwapped         latitude and longitude seem to be exchanged
+    │   └── TooFewUsers           fewer people than the promised k
+    ├── SettingsError             an option or a combination of options makes no sense
+    ├── OutputError               the release can't be written where it was asked for
+    │   └── AlreadyExists         OUTPUT is there and --overwrite was not given
+    ├── TooLarge                  the work would not fit into memory or a stated bound
+    ├── NotVerified               the claim could not be shown on the written file; nothing was published
+    └── CannotCheck               verify could not come to a verdict
+
+A message says what is wrong, where, and what to do. It never holds a value of the data.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "AlreadyExists",
+    "BadRows",
+    "CannotCheck",
+    "ColumnsNotFound",
+    "InputError",
+    "LikelySwapped",
+    "NoValidRows",
+    "NotVerified",
+    "OutputError",
+    "SettingsError",
+    "ShoalError",
+    "TooFewUsers",
+    "TooLarge",
+    "UnreadableFile",
+]
+
+
+class ShoalError(Exception):
+    """The root of the tree."""
+
+
+class InputError(ShoalError):
+    """The data given can't be used."""
+
+
+class UnreadableFile(InputError):
+    """A file is missing, truncated, corrupted or of no known kind."""
+
+
+class ColumnsNotFound(InputError):
+    """The user, time or place columns can't be found."""
+
+
+class BadRows(InputError):
+    """A row breaks a rule and `strict` was asked for."""
+
+
+class NoValidRows(InputError):
+    """Nothing is left after cleaning."""
+
+
+class LikelySwapped(InputError):
+    """Latitude and longitude seem to be exchanged."""
+
+
+class TooFewUsers(InputError):
+    """There are fewer people than the promised k."""
+
+
+class SettingsError(ShoalError):
+    """An option or a combination of options makes no sense."""
+
+
+class OutputError(ShoalError):
+    """The release can't be written where it was asked for."""
+
+
+class AlreadyExists(OutputError):
+    """The output is there already and overwriting was not asked for."""
+
+
+class TooLarge(ShoalError):
+    """The work would not fit into memory or a stated bound."""
+
+
+class NotVerified(ShoalError):
+    """The claim could not be shown on the written file; nothing was published."""
+
+
+class CannotCheck(ShoalError):
+    """Verification could not come to a verdict."""

@@ -1,0 +1,47 @@
+"""Private folders for work in progress: beside the output, mode 0700, swept when their run is gone."""
+
+from __future__ import annotations
+
+import fcntl
+import shutil
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from shoal.errors import OutputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["private_folder"]
+
+_PREFIX = ".shoal-"
+_LOCK = "lock"
+
+
+@contextmanager
+def private_folder(parent: Path) -> Iterator[Path]:
+    """Open a private folder in `parent`; it is gone after any exit but SIGKILL, and the next run sweeps then."""
+    try:
+        _sweep(parent)
+        folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
+    except OSError as error:
+        raise OutputError(f"can't write into the folder of the output ({error.strerror}); choose another") from None
+    try:
+        with (folder / _LOCK).open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _sweep(parent: Path) -> None:
+    """Remove folders whose run no longer holds its lock: it was killed."""
+    for folder in parent.glob(f"{_PREFIX}*"):
+        try:
+            with (folder / _LOCK).open("r+") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder, ignore_errors=True)
+        except OSError:
+            continue  # another run's, alive

@@ -1,0 +1,128 @@
+"""The published table: from boxes of granules to the columns of the release format, and back."""
+
+from __future__ import annotations
+
+import json
+import struct
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from shoal.errors import SettingsError, TooLarge, UnreadableFile
+from shoal.frame import Frame
+from shoal.release import Claim, Release
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["FORMAT", "describe", "release_from_table", "release_table"]
+
+FORMAT = 1
+_TIME = pa.timestamp("ms", tz="UTC")
+# A WKB polygon: little-endian, type 3, one ring of five points.
+_WKB = np.dtype([("order", "u1"), ("kind", "<u4"), ("rings", "<u4"), ("points", "<u4"), ("ring", "<f8", (5, 2))])
+
+
+def describe(release: Release) -> dict[str, Any]:
+    """Give the public description of a release: the `shoal` object of its metadata and manifest."""
+    return {
+        "format": FORMAT,
+        "method": release.method,
+        "parameters": release.parameters,
+        "claim": release.claim.to_dict(),
+        "cell_m": release.frame.cell_m,
+        "slot_s": release.frame.slot_s,
+        "crs": release.frame.crs,
+    }
+
+
+def release_table(release: Release, *, geo: bool = False) -> pa.Table:
+    """Give the table that is published, one row per box, sorted by (uid, t_start); metadata key `shoal`.
+
+    Edges are half-open metres and seconds; `datetime, lat, lng` are the middle of each box. Without a CRS there
+    are no degrees. `geo` adds the box as a WGS84 polygon (GeoParquet). Cost: linear.
+    """
+    frame = release.frame
+    t0, t1, x0, x1, y0, y1 = release.boxes.T.astype(np.int64)
+    start_s, end_s = frame.epoch_s(t0), frame.epoch_s(t1 + 1)
+    west, east, south, north = (edge * frame.cell_m for edge in (x0, x1 + 1, y0, y1 + 1))
+    if len(t0) and max(map(lambda edge: int(np.abs(edge).max()), (west, east, south, north))) >= 2**31:
+        raise TooLarge("box edges do not fit 32-bit metres; use a CRS whose origin is closer to the data")
+    records = np.repeat(np.arange(len(release), dtype=np.int64), np.diff(release.offsets))
+    columns: dict[str, pa.Array] = {
+        "uid": pa.array(records),
+        "t_start": pa.array(start_s * 1000, type=pa.int64()).cast(_TIME),
+        "t_end": pa.array(end_s * 1000, type=pa.int64()).cast(_TIME),
+        "x_min": pa.array(west, type=pa.int32()),
+        "y_min": pa.array(south, type=pa.int32()),
+        "x_max": pa.array(east, type=pa.int32()),
+        "y_max": pa.array(north, type=pa.int32()),
+        "datetime": pa.array((start_s + end_s) * 500, type=pa.int64()).cast(_TIME),
+    }
+    if frame.crs is not None:
+        lng, lat = frame.degrees((west + east) / 2, (south + north) / 2)
+        columns |= {"lat": pa.array(lat), "lng": pa.array(lng)}
+    if release.multiplicity is not None:
+        columns["count"] = pa.array(release.multiplicity[records], type=pa.int32())
+    metadata = {"shoal": json.dumps(describe(release))}
+    if geo:
+        columns["geometry"] = _polygons(frame, west, east, south, north)
+        metadata["geo"] = json.dumps(_GEO)
+    return pa.table(columns).replace_schema_metadata(metadata)
+
+
+_GEO = {
+    "version": "1.1.0",
+    "primary_column": "geometry",
+    "columns": {"geometry": {"encoding": "WKB", "geometry_types": ["Polygon"]}},
+}
+
+
+def _polygons(frame: Frame, west: Any, east: Any, south: Any, north: Any) -> pa.Array:
+    """Give each box's corners in degrees as WKB, counter-clockwise."""
+    if frame.crs is None:
+        raise SettingsError("--geo needs geography: this data came as grid cells without a CRS")
+    wkb = np.zeros(len(west), _WKB)
+    wkb["order"], wkb["kind"], wkb["rings"], wkb["points"] = 1, 3, 1, 5
+    corners = ((west, south), (east, south), (east, north), (west, north), (west, south))
+    for n, (easting, northing) in enumerate(corners):
+        lng, lat = frame.degrees(easting.astype(np.float64), northing.astype(np.float64))
+        wkb["ring"][:, n, 0], wkb["ring"][:, n, 1] = lng, lat
+    offsets = np.arange(len(west) + 1, dtype=np.int64) * _WKB.itemsize
+    buffers = [None, pa.py_buffer(offsets.tobytes()), pa.py_buffer(wkb.tobytes())]
+    return pa.Array.from_buffers(pa.large_binary(), len(west), buffers).cast(pa.binary())
+
+
+def release_from_table(table: pa.Table, shoal: dict[str, Any], counts: dict[str, Any]) -> Release:
+    """Rebuild a Release from the published table, its `shoal` object and the manifest's counts."""
+    try:
+        frame = Frame(crs=shoal["crs"], cell_m=int(shoal["cell_m"]), slot_s=int(shoal["slot_s"]))
+        uid = _numbers(table, "uid")
+        edges = [_numbers(table, name) for name in ("t_start", "t_end", "x_min", "x_max", "y_min", "y_max")]
+        method, parameters, claim = shoal["method"], shoal["parameters"], Claim.from_dict(shoal["claim"])
+    except (KeyError, TypeError, ValueError, struct.error):
+        raise UnreadableFile("the file lacks columns or metadata of a shoal release") from None
+    steps = (frame.slot_s * 1000, frame.slot_s * 1000, *[frame.cell_m] * 4)
+    boxes = np.stack([edge // step for edge, step in zip(edges, steps, strict=True)], axis=1)
+    boxes[:, 1::2] -= 1  # half-open to inclusive
+    offsets = np.searchsorted(uid, np.arange(int(uid[-1]) + 2 if len(uid) else 1))
+    multiplicity = _numbers(table, "count")[offsets[:-1]].astype(np.int32) if "count" in table.column_names else None
+    return Release(
+        offsets=offsets,
+        boxes=boxes.astype(np.int32),
+        frame=frame,
+        method=method,
+        parameters=parameters,
+        claim=claim,
+        samples=int(counts.get("samples_published", 0)),
+        suppressed=int(counts.get("samples_suppressed", 0)),
+        multiplicity=multiplicity,
+    )
+
+
+def _numbers(table: pa.Table, name: str) -> NDArray[np.int64]:
+    column = table[name]
+    if pa.types.is_timestamp(column.type):
+        column = column.cast(pa.timestamp("ms", tz="UTC"))
+    return column.cast(pa.int64()).to_numpy()

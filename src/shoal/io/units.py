@@ -1,0 +1,54 @@
+"""Units: lengths and durations as people write them, in whole metres and seconds."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
+
+from shoal.errors import SettingsError
+
+__all__ = ["Metres", "Seconds", "parse_metres", "parse_seconds"]
+
+_METRES = {"": 1, "m": 1, "km": 1_000}
+_SECONDS = {"": 1, "s": 1, "sec": 1, "min": 60, "h": 3_600, "d": 86_400}
+_QUANTITY = re.compile(r"\s*(\d{1,12})(?:\.(\d{1,9}))?\s*([a-z]*)\s*", re.ASCII)
+
+
+def parse_metres(value: Any) -> int:
+    """Read a length: a whole number of metres, or text such as `200m`, `1.5km`.
+
+    >>> parse_metres("1.5km"), parse_metres(100)
+    (1500, 100)
+    """
+    return _parse(value, _METRES, "a length", "200m or 15km")
+
+
+def parse_seconds(value: Any) -> int:
+    """Read a duration: a whole number of seconds, or text such as `30s`, `60min`, `6h`, `14d`.
+
+    >>> parse_seconds("60min"), parse_seconds("14d")
+    (3600, 1209600)
+    """
+    return _parse(value, _SECONDS, "a duration", "60s, 30min, 6h or 14d")
+
+
+def _parse(value: Any, units: dict[str, int], what: str, example: str) -> int:
+    problem = f"{what} must be a whole number of its smallest unit, such as {example}"
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        raise SettingsError(problem)
+    if isinstance(value, int):
+        return value
+    match = _QUANTITY.fullmatch(value.lower())
+    if match is None or match[3] not in units:
+        raise SettingsError(problem)
+    fraction = match[2] or ""
+    scaled, rest = divmod(int(match[1] + fraction) * units[match[3]], 10 ** len(fraction))
+    if rest:
+        raise SettingsError(problem)
+    return scaled
+
+
+Metres = Annotated[int, BeforeValidator(parse_metres)]
+Seconds = Annotated[int, BeforeValidator(parse_seconds)]

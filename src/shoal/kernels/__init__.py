@@ -1,0 +1,1 @@
+"""Compiled kernels: arrays in, arrays out. They import nothing else of shoal, never raise and never log."""

@@ -1,0 +1,51 @@
+"""One decorator decides how every kernel is compiled.
+
+The cache directory is named after a hash of all kernel sources: numba's own check sees only the file of
+the cached function, so a change in a helper that lives elsewhere would silently keep the old code.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["jit"]
+
+F = TypeVar("F", bound="Callable[..., Any]")
+
+
+def _sources_hash() -> str:
+    digest = hashlib.sha256()
+    for source in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(source.name.encode() + b"\0" + source.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _cache_directory() -> str:
+    """Give a writable folder for compiled kernels: the user's cache, or a private temporary one."""
+    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    folder = base / "shoal" / f"kernels-{_sources_hash()}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if os.access(folder, os.W_OK):
+            return str(folder)
+    except OSError:
+        pass
+    return tempfile.mkdtemp(prefix="shoal-kernels-")
+
+
+os.environ.setdefault("NUMBA_CACHE_DIR", _cache_directory())
+
+import numba  # noqa: E402  the cache directory must be set first
+
+
+def jit(function: F) -> F:
+    """Compile a kernel: cached, without the GIL, exact arithmetic (no fastmath)."""
+    compiled: F = numba.njit(cache=True, nogil=True, fastmath=False, error_model="numpy")(function)
+    return compiled

@@ -1,0 +1,395 @@
+"""Kernels of the population generator: one person's life, and how a network or a receiver sees it.
+
+A life is a list of stays (place, arrive, leave) in seconds from the start of the period; between two stays the
+person is under way. Every random number comes from a counter that starts at (seed, user number, purpose), so a
+person does not depend on who else is generated, nor in which order.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from shoal.kernels._jit import jit
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Land", "calls_of", "fixes_of", "shuffled_ids"]
+
+HOUR, DAY = 3600.0, 86400.0
+
+# Exploration and preferential return (Song et al., Nature Physics 2010): P(new place) = RHO * S ** -GAMMA.
+RHO, GAMMA = 0.6, 0.21
+_STAYS_PER_DAY = 10
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
+_MIX_2 = np.uint64(0x94D049BB133111EB)
+_S11, _S27, _S30, _S31 = np.uint64(11), np.uint64(27), np.uint64(30), np.uint64(31)
+_LIFE, _CALLS, _FIXES, _SPOTS = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+
+
+class Land(NamedTuple):
+    """The places people can be at, as arrays; row i of a cumulative matrix belongs to someone at place i."""
+
+    x: NDArray[np.float64]  # metres
+    y: NDArray[np.float64]
+    spread: NDArray[np.float64]  # metres around a place at which its people really are
+    home: NDArray[np.float64]  # cumulative weight of living at each place
+    work: NDArray[np.float64]  # (T, T) cumulative weight of working there
+    jump: NDArray[np.float64]  # (T, T) of a first visit to a place
+    trip: NDArray[np.float64]  # (T, T) of a journey to another town; a row that ends in 0 has none
+    beside: NDArray[np.int64]  # (T, 3) places that overlap with this one, -1 for none
+
+
+@jit
+def _mix(z: Any) -> Any:
+    """Scramble 64 bits (the finalizer of SplitMix64, a bijection)."""
+    z = (z ^ (z >> _S30)) * _MIX_1
+    z = (z ^ (z >> _S27)) * _MIX_2
+    return z ^ (z >> _S31)
+
+
+@jit
+def _key(seed: Any, user: Any, purpose: Any) -> Any:
+    return _mix(_mix(_mix(np.uint64(seed) + _GOLDEN) ^ np.uint64(user)) + purpose * _GOLDEN)
+
+
+def shuffled_ids(seed: int, first: int, last: int) -> NDArray[np.int64]:
+    """Give each user number a distinct identifier below 2**53 that looks random: a bijection, never a collision."""
+    keep = np.uint64(2**53 - 1)
+    ids = np.arange(first, last, dtype=np.uint64) ^ (_key(seed, 0, np.uint64(15)) & keep)
+    for purpose in range(3):
+        ids = (ids ^ (ids >> np.uint64(27))) * (_key(seed, 0, np.uint64(16 + purpose)) | np.uint64(1)) & keep
+        ids ^= ids >> np.uint64(29)
+    return np.asarray(ids, dtype=np.int64)
+
+
+@jit
+def _uniform(rng: Any) -> float:
+    rng[0] += _GOLDEN
+    return float(_mix(rng[0]) >> _S11) * (1.0 / 9007199254740992.0)
+
+
+@jit
+def _normal(rng: Any) -> float:
+    radius = math.sqrt(-2.0 * math.log(1.0 - _uniform(rng)))
+    return radius * math.cos(2.0 * math.pi * _uniform(rng))
+
+
+@jit
+def _unit(key: Any) -> float:
+    """Give the uniform number that belongs to a key, without a state."""
+    return float(_mix(key) >> _S11) * (1.0 / 9007199254740992.0)
+
+
+@jit
+def _pick(cumulative: Any, u: float) -> int:
+    """Give the first index whose cumulative weight exceeds the share u of the whole."""
+    target = u * cumulative[-1]
+    low, high = 0, len(cumulative) - 1
+    while low < high:
+        middle = (low + high) // 2
+        if cumulative[middle] > target:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@jit
+def _spot(land: Any, spots: Any, place: int) -> tuple[float, float]:
+    """Give the point, in metres, where this person is when at `place`: always the same one."""
+    key = spots + np.uint64(2 * place) * _GOLDEN
+    radius = land.spread[place] * math.sqrt(-2.0 * math.log(1.0 - _unit(key)))
+    angle = 2.0 * math.pi * _unit(key + _GOLDEN)
+    return land.x[place] + radius * math.cos(angle), land.y[place] + radius * math.sin(angle)
+
+
+@jit
+def _travel_s(distance_m: float) -> float:
+    """Give door-to-door seconds: on foot, then by bus, then by road between towns."""
+    if distance_m < 1_500.0:
+        return 60.0 + distance_m / 1.3
+    if distance_m < 20_000.0:
+        return 1_214.0 + (distance_m - 1_500.0) / 8.0
+    return 3_526.0 + (distance_m - 20_000.0) / 17.0
+
+
+@jit
+def _go(land: Any, spots: Any, stays: Any, n: int, place: int, depart: float) -> int:
+    """Leave the last stay at `depart` (not before five minutes of it) for `place`; return the number of stays."""
+    here = int(stays[n - 1, 0])
+    if here == place or n == len(stays):
+        return n
+    x0, y0 = _spot(land, spots, here)
+    x1, y1 = _spot(land, spots, place)
+    depart = max(depart, stays[n - 1, 1] + 300.0)
+    stays[n - 1, 2] = depart
+    stays[n, 0] = place
+    stays[n, 1] = depart + _travel_s(math.hypot(x1 - x0, y1 - y0))
+    return n + 1
+
+
+@jit
+def _outing(land: Any, rng: Any, known: Any, visits: Any, count: int, here: int) -> tuple[int, int]:
+    """Choose where to go out to: explore, or return in proportion to past visits. Counts the visit."""
+    if _uniform(rng) < RHO * count**-GAMMA or count < 2:
+        place = _pick(land.jump[here], _uniform(rng))
+    else:
+        total = 0.0
+        for i in range(count):
+            total += visits[i] if known[i] != here else 0.0
+        rest = _uniform(rng) * total
+        place = here
+        for i in range(count):
+            if known[i] != here:
+                place = known[i]
+                rest -= visits[i]
+                if rest < 0.0:
+                    break
+    for i in range(count):
+        if known[i] == place:
+            visits[i] += 1.0
+            return place, count
+    if count < len(known):
+        known[count] = place
+        visits[count] = 1.0
+        count += 1
+    return place, count
+
+
+@jit
+def _live(land: Any, rng: Any, spots: Any, days: int, weekday: int, stays: Any, known: Any, visits: Any) -> int:
+    """Write a person's stays for the whole period; return how many there are."""
+    home = _pick(land.home, _uniform(rng))
+    working = _uniform(rng) < 0.72
+    work = home
+    if working and _uniform(rng) < 0.85:
+        work = _pick(land.work[home], _uniform(rng))
+    opens = (8.3 + 0.9 * _normal(rng)) * HOUR
+    hours = (8.4 + 1.0 * _normal(rng)) * HOUR
+    outgoing = min(math.exp(0.6 * _normal(rng) - 0.18), 2.5)
+    if _uniform(rng) < 0.12:
+        outgoing *= 0.1
+    travels = 0.06 if _uniform(rng) < 0.26 else 0.005
+    can_travel = land.trip[home, -1] > 0.0
+
+    # A past: home and work weigh most, and a few other places are known already.
+    known[0], visits[0], count = home, 6.0, 1
+    if work != home:
+        known[1], visits[1], count = work, 4.0, 2
+    for _ in range(1 + int(3.0 * _uniform(rng))):
+        _, count = _outing(land, rng, known, visits, count, home)
+
+    stays[0, 0], stays[0, 1], n = home, 0.0, 1
+    base, away = home, 0
+    for day in range(days):
+        midnight = day * DAY
+        weekend = (weekday + day) % 7 >= 5
+        if away > 0:
+            away -= 1
+            if away == 0:
+                n = _go(land, spots, stays, n, home, midnight + (8.0 + 9.0 * _uniform(rng)) * HOUR)
+                base = home
+                continue
+        elif can_travel and _uniform(rng) < travels * (1.6 if weekend else 0.8):
+            base = _pick(land.trip[home], _uniform(rng))
+            n = _go(land, spots, stays, n, base, midnight + (6.0 + 5.0 * _uniform(rng)) * HOUR)
+            away = int(-2.2 * math.log(1.0 - _uniform(rng)))
+            if away == 0:
+                n = _go(land, spots, stays, n, home, midnight + (16.0 + 3.0 * _uniform(rng)) * HOUR)
+                base = home
+            continue
+        at_work = working and base == home and not weekend and _uniform(rng) < 0.93
+        if working and base == home and (weekday + day) % 7 == 5:
+            at_work = _uniform(rng) < 0.3
+        if at_work:
+            begin = midnight + opens + 0.3 * HOUR * _normal(rng)
+            end = begin + (hours if not weekend else 0.5 * hours) + 0.5 * HOUR * _normal(rng)
+            n = _go(land, spots, stays, n, work, begin)
+            if _uniform(rng) < 0.16 * outgoing:
+                place, count = _outing(land, rng, known, visits, count, work)
+                n = _go(land, spots, stays, n, place, midnight + (12.2 + 1.2 * _uniform(rng)) * HOUR)
+                n = _go(land, spots, stays, n, work, stays[n - 1, 1] + (0.4 + 0.8 * _uniform(rng)) * HOUR)
+            if _uniform(rng) < 0.26 * outgoing:
+                place, count = _outing(land, rng, known, visits, count, int(stays[n - 1, 0]))
+                n = _go(land, spots, stays, n, place, end)
+                end = stays[n - 1, 1] + (0.5 + 2.0 * _uniform(rng)) * HOUR
+            n = _go(land, spots, stays, n, base, end)
+        else:
+            for begin_h, chance in ((9.2, 0.42), (15.0, 0.45)):
+                if _uniform(rng) < chance * outgoing:
+                    place, count = _outing(land, rng, known, visits, count, base)
+                    n = _go(land, spots, stays, n, place, midnight + (begin_h + 2.5 * _uniform(rng)) * HOUR)
+                    n = _go(land, spots, stays, n, base, stays[n - 1, 1] + (0.5 + 3.0 * _uniform(rng)) * HOUR)
+        if _uniform(rng) < (0.2 if weekend else 0.1) * outgoing:
+            place, count = _outing(land, rng, known, visits, count, base)
+            n = _go(land, spots, stays, n, place, midnight + (19.3 + 1.2 * _uniform(rng)) * HOUR)
+            n = _go(land, spots, stays, n, base, stays[n - 1, 1] + (0.5 + 1.8 * _uniform(rng)) * HOUR)
+    while n > 1 and stays[n - 1, 1] >= days * DAY:
+        n -= 1
+    stays[n - 1, 2] = days * DAY
+    return n
+
+
+@jit
+def _along(land: Any, spots: Any, a: int, b: int, share: float) -> tuple[float, float]:
+    """Give the point at `share` of the way from place a to place b: the same gentle bend every time."""
+    x0, y0 = _spot(land, spots, a)
+    x1, y1 = _spot(land, spots, b)
+    bend = spots ^ (np.uint64(min(a, b)) * _MIX_1 + np.uint64(max(a, b)) * _MIX_2)
+    sign = 1.0 if a < b else -1.0
+    side = 0.20 * (_unit(bend) - 0.5) * math.sin(math.pi * share)
+    side += sign * 0.08 * (_unit(bend + _GOLDEN) - 0.5) * math.sin(2.0 * math.pi * share)
+    return x0 + share * (x1 - x0) - sign * side * (y1 - y0), y0 + share * (y1 - y0) + sign * side * (x1 - x0)
+
+
+@jit
+def _nearest(land: Any, x: float, y: float) -> int:
+    best, place = np.inf, 0
+    for i in range(len(land.x)):
+        d = (land.x[i] - x) ** 2 + (land.y[i] - y) ** 2
+        if d < best:
+            best, place = d, i
+    return place
+
+
+@jit
+def _call_times(rng: Any, n: int, days: int, weekday: int, clock: Any, order: Any, load: Any, out: Any) -> None:
+    """Write n distinct seconds in order: bursts that start by the clock, over days of uneven load."""
+    total = 0.0
+    for day in range(days):
+        total += (-math.log(1.0 - _uniform(rng)) + 0.3) * (0.85 if (weekday + day) % 7 >= 5 else 1.0)
+        load[day] = total
+        order[day] = day
+    for day in range(days - 1, 0, -1):
+        other = int(_uniform(rng) * (day + 1))
+        order[day], order[other] = order[other], order[day]
+    shift = 0.8 * _normal(rng)
+    end = days * DAY
+    done, burst = 0, 0
+    while done < n:
+        # The first bursts go to different days: hardly anyone is silent for a whole day (the papers' screening).
+        day = order[burst] if burst < days else _pick(load[:days], _uniform(rng))
+        burst += 1
+        hour_of = clock[1 if (weekday + day) % 7 >= 5 else 0]
+        hour = _pick(hour_of, _uniform(rng)) + _uniform(rng) + shift
+        t = (day + (hour / 24.0) % 1.0) * DAY
+        more = 1.0
+        while done < n and _uniform(rng) < more:
+            out[done] = math.floor(t) if t < end else math.floor(2.0 * end - t) - 1.0
+            done += 1
+            more = 0.42 if more == 1.0 else 0.55
+            t += min(math.exp(5.5 + 1.3 * _normal(rng)), 2.0 * HOUR)
+    out[:n].sort()
+    for i in range(n - 2, -1, -1):
+        out[i] = min(out[i], out[i + 1] - 1.0)
+
+
+@jit
+def calls_of(
+    land: Any, seed: Any, first: int, last: int, days: int, weekday: int, rates: Any, clock: Any
+) -> tuple[Any, Any, Any]:
+    """Generate the call records of users first…last-1: (count per user, second, place), user after user.
+
+    `rates` is (mu, sigma, least, most) of the log-normal number of samples of a user; `clock` (2, 24) the
+    cumulative activity by hour on weekdays and weekends.
+    """
+    stays = np.empty((days * _STAYS_PER_DAY + 2, 3))
+    known, visits = np.empty(days * 4 + 8, np.int64), np.empty(days * 4 + 8)
+    order, load = np.empty(days, np.int64), np.empty(days)
+    counts = np.empty(last - first, np.int64)
+    rng = np.empty(1, np.uint64)
+    total = 0
+    for i in range(last - first):
+        rng[0] = _key(seed, first + i, _CALLS)
+        drawn = min(max(math.exp(rates[0] + rates[1] * _normal(rng)), rates[2]), rates[3])
+        counts[i] = max(1, int(drawn + _uniform(rng)))
+        total += counts[i]
+    second, place = np.empty(total), np.empty(total, np.int32)
+    start = 0
+    for i in range(last - first):
+        user = first + i
+        spots = _key(seed, user, _SPOTS)
+        rng[0] = _key(seed, user, _LIFE)
+        n = _live(land, rng, spots, days, weekday, stays, known, visits)
+        rng[0] = _mix(_key(seed, user, _CALLS))
+        part = second[start : start + counts[i]]
+        _call_times(rng, counts[i], days, weekday, clock, order, load, part)
+        shared = max(0.0, 0.4 * _unit(spots + _MIX_1) - 0.1)
+        s = 0
+        for j in range(counts[i]):
+            while s + 1 < n and stays[s + 1, 1] <= part[j]:
+                s += 1
+            at = int(stays[s, 0])
+            if part[j] > stays[s, 2]:
+                share = (part[j] - stays[s, 2]) / (stays[s + 1, 1] - stays[s, 2])
+                x, y = _along(land, spots, at, int(stays[s + 1, 0]), share)
+                at = _nearest(land, x, y)
+            elif _uniform(rng) < shared:
+                # An overlapping tower may serve the call: for one person at one place always the same one.
+                beside = land.beside[at, int(3.0 * _unit(spots ^ np.uint64(at)))]
+                at = beside if beside >= 0 else at
+            place[start + j] = at
+        start += counts[i]
+    return counts, second, place
+
+
+@jit
+def _fixes(land: Any, rng: Any, spots: Any, stays: Any, n: int, interval: float, out: Any) -> int:
+    """Write a person's fixes (second, x, y), times strictly increasing; return how many."""
+    m, latest = 0, -1.0
+    for s in range(n):
+        here = int(stays[s, 0])
+        home_x, home_y = _spot(land, spots, here)
+        t = stays[s, 1] + interval * _uniform(rng)
+        while t < stays[s, 2]:
+            if math.floor(t) > latest:
+                latest = math.floor(t)
+                out[m, 0], out[m, 1], out[m, 2] = latest, home_x + 7.0 * _normal(rng), home_y + 7.0 * _normal(rng)
+                m += 1
+            night = (t / HOUR) % 24.0 < 6.0
+            t += interval * (30.0 if night else 10.0) * (0.5 + _uniform(rng))
+        if s + 1 == n:
+            break
+        t = stays[s, 2]
+        while t < stays[s + 1, 1]:
+            if math.floor(t) > latest:
+                latest = math.floor(t)
+                share = (t - stays[s, 2]) / (stays[s + 1, 1] - stays[s, 2])
+                # Slow at both ends, faster between.
+                share -= 0.06 * math.sin(2.0 * math.pi * share)
+                x, y = _along(land, spots, here, int(stays[s + 1, 0]), share)
+                out[m, 0], out[m, 1], out[m, 2] = latest, x + 7.0 * _normal(rng), y + 7.0 * _normal(rng)
+                m += 1
+            t += interval
+    return m
+
+
+@jit
+def fixes_of(land: Any, seed: Any, first: int, last: int, days: int, weekday: int, interval: float) -> tuple[Any, Any]:
+    """Generate the fixes of users first…last-1: (count per user, rows of second, x, y), user after user."""
+    stays = np.empty((days * _STAYS_PER_DAY + 2, 3))
+    known, visits = np.empty(days * 4 + 8, np.int64), np.empty(days * 4 + 8)
+    most = int(days * DAY / interval) + 2 * len(stays)
+    counts = np.empty(last - first, np.int64)
+    rows = np.empty((2 * most, 3))
+    rng = np.empty(1, np.uint64)
+    start = 0
+    for i in range(last - first):
+        user = first + i
+        spots = _key(seed, user, _SPOTS)
+        rng[0] = _key(seed, user, _LIFE)
+        n = _live(land, rng, spots, days, weekday, stays, known, visits)
+        if start + most > len(rows):
+            larger = np.empty((2 * len(rows), 3))
+            larger[:start] = rows[:start]
+            rows = larger
+        rng[0] = _key(seed, user, _FIXES)
+        counts[i] = _fixes(land, rng, spots, stays, n, interval, rows[start:])
+        start += counts[i]
+    return counts, rows[:start]

@@ -1,0 +1,46 @@
+"""What is in the data, in rough figures that single out nobody."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from shoal.trajectories import Trajectories
+
+__all__ = ["summary"]
+
+
+def summary(people: Trajectories) -> dict[str, Any]:
+    """Give users, samples, sampling, period (whole days) and area (whole kilometres, tenths of a degree).
+
+    >>> import shoal
+    >>> figures = summary(shoal.from_arrow(shoal.synthesize(users=20, days=2, seed=1)))
+    >>> figures["users"], figures["days"]
+    (20, 2)
+    """
+    frame = people.frame
+    seconds = frame.epoch_s(np.array([people.t.min(), people.t.max()]))
+    first_day, last_day = (seconds // 86_400).tolist()
+    half = frame.cell_m / 2
+    west, east = people.x.min() * frame.cell_m + half, people.x.max() * frame.cell_m + half
+    south, north = people.y.min() * frame.cell_m + half, people.y.max() * frame.cell_m + half
+    days = last_day - first_day + 1
+    figures: dict[str, Any] = {
+        "users": len(people),
+        "samples": people.samples,
+        "samples per user, median": int(np.median(people.counts)),
+        "samples per user and day, mean": round(people.samples / len(people) / days, 1),
+        "users with one sample": int((people.counts == 1).sum()),
+        "first day": str(np.datetime64(first_day, "D")),
+        "days": days,
+        "width": f"{(east - west) / 1000:.0f} km",
+        "height": f"{(north - south) / 1000:.0f} km",
+        "grid": f"{frame.cell_m} m, {frame.slot_s} s",
+    }
+    if frame.crs is not None:
+        lng, lat = frame.degrees(np.array([west, east]), np.array([south, north]))
+        figures["around"] = f"{lat.mean():.1f}°, {lng.mean():.1f}°"
+        figures["crs"] = frame.crs
+    return figures

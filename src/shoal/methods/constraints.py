@@ -1,0 +1,128 @@
+"""Who is merged with whom: the three anonymity constraints of paper 003 (Sec. III-D) on sparse pair costs.
+
+Each takes PairCosts and k and gives *picks*: two arrays (row, member), record `row` also merges user `member`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import min_weight_full_bipartite_matching
+
+from shoal.kernels.pick import least_costs
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shoal.neighbours import PairCosts
+
+    Picks = tuple[NDArray[np.int64], NDArray[np.int64]]
+
+__all__ = ["clusters", "k_pick", "member_lists", "nu_k_pick"]
+
+
+def nu_k_pick(costs: PairCosts, k: int) -> Picks:
+    """Let column j mark the k-1 rows to which merging with j costs least (003, Alg. 1).
+
+    A row that nobody marks merges with its own cheapest neighbour, so that no raw record is published. Ties go
+    to the lower canonical index. Guarantee: every user is a member of at least k records, her own included.
+    """
+    n_users = len(costs.offsets) - 1
+    rows = least_costs(costs.offsets, costs.other, costs.others, k - 1)
+    columns = np.repeat(np.arange(n_users), k - 1)
+    unmarked = np.setdiff1d(np.arange(n_users), rows)
+    cheapest = least_costs(costs.offsets, costs.other, costs.own, 1)[unmarked, 0]
+    return np.concatenate([rows.ravel(), unmarked]), np.concatenate([columns, cheapest])
+
+
+def k_pick(costs: PairCosts, k: int) -> Picks | None:
+    """Let every row pick exactly k-1 others such that everyone is picked exactly k-1 times (002, Sec. III-F).
+
+    k-1 rounds of a minimum-cost assignment without fixed points on the arcs that are left. Gives None if the
+    sparse costs allow no such assignment: call again with more candidates (all pairs always do).
+    """
+    n_users = len(costs.offsets) - 1
+    # A zero would count as a missing arc; true costs are at least 2 (one granule).
+    left = csr_array((costs.own.copy(), costs.other.copy(), costs.offsets.copy()), shape=(n_users, n_users))
+    picked = []
+    for _ in range(k - 1):
+        try:
+            rows, columns = min_weight_full_bipartite_matching(left)
+        except ValueError:
+            return None
+        picked.append((rows.astype(np.int64), columns.astype(np.int64)))
+        left = _without(left, rows, columns)
+    return np.concatenate([rows for rows, _ in picked]), np.concatenate([columns for _, columns in picked])
+
+
+def _without(arcs: csr_array, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> csr_array:
+    taken = csr_array((arcs[rows, columns], (rows, columns)), shape=arcs.shape)
+    left = csr_array(arcs - taken)
+    left.eliminate_zeros()
+    return left
+
+
+def clusters(costs: PairCosts, k: int) -> Picks:
+    """Put everybody into one of several disjoint clusters of at least k (003's full consistency, Eq. 8).
+
+    Greedy, hardest first: the user whose (k-1)-th neighbour is dearest takes its k-1 cheapest free neighbours
+    (both costs added); who finds too few joins the cluster of its cheapest neighbour that has one.
+    """
+    n_users = len(costs.offsets) - 1
+    both = costs.own + costs.others
+    cluster = np.full(n_users, -1, np.int64)
+    late = []
+    for user in _hardest_first(costs, both, k):
+        if cluster[user] >= 0:
+            continue
+        near = _by_cost(costs, both, user)
+        free = near[cluster[near] < 0][: k - 1]
+        if len(free) < k - 1:
+            late.append(user)
+        else:
+            cluster[[user, *free]] = user
+    while late:  # a round may give homes to those whose neighbours were late themselves
+        homeless = []
+        for user in late:
+            near = _by_cost(costs, both, user)
+            homes = cluster[near[cluster[near] >= 0]]
+            if len(homes):
+                cluster[user] = homes[0]
+            else:
+                homeless.append(user)
+        if len(homeless) == len(late):
+            cluster[homeless] = cluster[cluster >= 0][0]
+            break
+        late = homeless
+    return _everyone_with_everyone(cluster)
+
+
+def _hardest_first(costs: PairCosts, both: NDArray[np.float64], k: int) -> list[int]:
+    reach = [np.partition(both[a:b], k - 2)[k - 2] for a, b in zip(costs.offsets[:-1], costs.offsets[1:], strict=True)]
+    return np.argsort(-np.array(reach), kind="stable").tolist()
+
+
+def _by_cost(costs: PairCosts, both: NDArray[np.float64], user: int) -> NDArray[np.int64]:
+    part = slice(costs.offsets[user], costs.offsets[user + 1])
+    return costs.other[part][np.argsort(both[part], kind="stable")]
+
+
+def _everyone_with_everyone(cluster: NDArray[np.int64]) -> Picks:
+    order = np.argsort(cluster, kind="stable")
+    groups = np.split(order, np.flatnonzero(np.diff(cluster[order])) + 1)
+    rows = np.concatenate([np.repeat(group, len(group)) for group in groups])
+    members = np.concatenate([np.tile(group, len(group)) for group in groups])
+    apart = rows != members
+    return rows[apart], members[apart]
+
+
+def member_lists(picks: Picks, n_users: int, *, owner_first: bool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Give each user's record as (offsets, members): the owner first or in order, the picked ascending."""
+    rows, members = picks
+    everyone = np.arange(n_users)
+    rows, members = np.concatenate([everyone, rows]), np.concatenate([everyone, members])
+    rank = np.where(rows == members, -1, members) if owner_first else members
+    order = np.lexsort((rank, rows))
+    return np.searchsorted(rows[order], np.arange(n_users + 1)), members[order]

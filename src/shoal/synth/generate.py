@@ -1,0 +1,170 @@
+"""Generate people, block after block, into a file or a table."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, get_args
+
+import numpy as np
+import pyarrow as pa
+
+from shoal.errors import SettingsError, TooLarge
+from shoal.kernels.synth import shuffled_ids
+from shoal.parallel import thread_count
+from shoal.progress import SILENT, Progress
+from shoal.synth.calls import calls_block
+from shoal.synth.fixes import fixes_block
+from shoal.synth.places import make_places
+from shoal.synth.sinks import SCHEMA, file_sink
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from concurrent.futures import Future
+
+    from shoal.synth.calls import Rows
+
+__all__ = ["Kind", "Scene", "synthesize"]
+
+Kind = Literal["cdr", "gps"]
+Scene = Literal["town", "nation"]
+
+SAMPLES = 144.0  # per user and 14 days, in call records
+ROWS_PER_BLOCK = 500_000
+MOST_ROWS_IN_MEMORY = 200_000_000
+
+
+def synthesize(
+    path: str | Path | None = None,
+    *,
+    users: int = 10_000,
+    kind: Kind = "cdr",
+    scene: Scene = "nation",
+    days: int = 14,
+    samples: float | None = None,
+    interval_s: int = 60,
+    start: str = "2026-01-05",
+    seed: int = 0,
+    overwrite: bool = False,
+    threads: int | None = None,
+    progress: Progress = SILENT,
+) -> pa.Table | None:
+    """Generate the events of imaginary people in an imaginary land.
+
+    Input: the file to write (`.parquet`, `.csv`, `.csv.gz`; None: return a table); the number of users; `cdr`
+    (call records at towers) or `gps` (fixes); one `town` or a `nation`; whole days from the date `start`; for
+    `cdr` the mean samples per user (default 144 in 14 days, in proportion for other spans); for `gps` the seconds
+    between fixes on the way, ten times as long at stays.
+    Output: columns uid (int64), datetime (timestamp[ms, UTC]), lat, lng, the rows of a user together and in
+    order of time; None if a path was given. The file appears whole or not at all.
+    Guarantee: the same arguments give the same rows, whatever the threads. Local time is UTC.
+    Raises SettingsError, AlreadyExists, OutputError, TooLarge.
+    Cost: about 20 µs of one core per user of 144 samples, memory bounded by a few blocks if a path is given.
+
+    >>> table = synthesize(users=50, seed=1)
+    >>> table.column_names
+    ['uid', 'datetime', 'lat', 'lng']
+    """
+    _check(users=users, kind=kind, scene=scene, days=days, samples=samples, interval_s=interval_s)
+    _check_run(seed=seed, threads=threads)
+    first_day = _date(start)
+    mean = samples if samples is not None else SAMPLES * days / 14.0
+    rows_per_user = mean if kind == "cdr" else days * 86_400.0 / interval_s / 6.0
+    if path is None and users * rows_per_user > MOST_ROWS_IN_MEMORY:
+        raise TooLarge("so many rows do not fit into a table; give a path to write them to")
+
+    places = make_places(scene, users, np.random.Generator(np.random.Philox(seed)))
+    if kind == "cdr":
+        make = calls_block(places, seed=seed, days=days, weekday=first_day.weekday(), samples=mean)
+    else:
+        make = fixes_block(places, seed=seed, days=days, weekday=first_day.weekday(), interval_s=interval_s)
+    parts = _parts(users, max(1, int(ROWS_PER_BLOCK / rows_per_user)))
+    batches = _in_order(parts, _batch_maker(make, seed, first_day), thread_count(threads))
+
+    with progress.stage("generate people", total=users) as advance:
+        if path is None:
+            return pa.Table.from_batches(list(_told(batches, parts, advance)), SCHEMA)
+        with file_sink(Path(path), overwrite=overwrite) as write:
+            for batch in _told(batches, parts, advance):
+                write(batch)
+    return None
+
+
+def _check(*, users: int, kind: str, scene: str, days: int, samples: float | None, interval_s: int) -> None:
+    """Refuse arguments that make no sense."""
+    if kind not in get_args(Kind):
+        raise SettingsError("kind must be cdr or gps")
+    if scene not in get_args(Scene):
+        raise SettingsError("scene must be town or nation")
+    if not 1 <= users <= 10**9:
+        raise SettingsError("the number of users must be between 1 and 10^9")
+    if not 1 <= days <= 366:
+        raise SettingsError("the number of days must be between 1 and 366")
+    if samples is not None and kind == "gps":
+        raise SettingsError("samples are for cdr; for gps give the seconds between fixes (interval_s)")
+    if samples is not None and not (math.isfinite(samples) and 1.0 <= samples <= days * 1_440.0):
+        raise SettingsError("the mean samples per user must be between 1 and one a minute")
+    if not 1 <= interval_s <= 3_600:
+        raise SettingsError("the seconds between fixes must be between 1 and 3600")
+
+
+def _check_run(*, seed: int, threads: int | None) -> None:
+    if not 0 <= seed < 2**63:
+        raise SettingsError("the seed must be a whole number from 0 to 2^63 - 1")
+    if threads is not None and threads < 1:
+        raise SettingsError("threads must be at least 1")
+
+
+def _date(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError as error:
+        raise SettingsError("start must be a date such as 2026-01-05") from error
+
+
+def _parts(users: int, size: int) -> list[tuple[int, int]]:
+    return [(first, min(first + size, users)) for first in range(0, users, size)]
+
+
+def _batch_maker(
+    make: Callable[[int, int], Rows], seed: int, first_day: date
+) -> Callable[[tuple[int, int]], pa.RecordBatch]:
+    """Give the function from a range of user numbers to their rows."""
+    epoch_s = (first_day - date(1970, 1, 1)).days * 86_400
+
+    def batch(part: tuple[int, int]) -> pa.RecordBatch:
+        counts, second, lat, lng = make(*part)
+        uid = np.repeat(shuffled_ids(seed, *part), counts)
+        times = pa.array((second + epoch_s) * 1_000).cast(SCHEMA.field("datetime").type)
+        return pa.RecordBatch.from_arrays([pa.array(uid), times, pa.array(lat), pa.array(lng)], schema=SCHEMA)
+
+    return batch
+
+
+def _in_order(
+    parts: list[tuple[int, int]], work: Callable[[tuple[int, int]], pa.RecordBatch], threads: int
+) -> Iterator[pa.RecordBatch]:
+    """Work on parts in threads, a few ahead of the one that is given out."""
+    with ThreadPoolExecutor(threads) as pool:
+        ahead: deque[Future[pa.RecordBatch]] = deque()
+        try:
+            for part in parts:
+                ahead.append(pool.submit(work, part))
+                if len(ahead) > threads + 1:
+                    yield ahead.popleft().result()
+            while ahead:
+                yield ahead.popleft().result()
+        finally:
+            for future in ahead:
+                future.cancel()
+
+
+def _told(
+    batches: Iterator[pa.RecordBatch], parts: list[tuple[int, int]], advance: Callable[[float], None]
+) -> Iterator[pa.RecordBatch]:
+    for batch, (first, last) in zip(batches, parts, strict=True):
+        yield batch
+        advance(last - first)

@@ -1,0 +1,104 @@
+"""Sinks: where generated rows go. A file appears whole, under its name, or not at all."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import secrets
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from shoal.errors import AlreadyExists, OutputError, SettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+__all__ = ["SCHEMA", "file_sink"]
+
+SCHEMA = pa.schema(
+    [
+        pa.field("uid", pa.int64()),
+        pa.field("datetime", pa.timestamp("ms", tz="UTC")),
+        pa.field("lat", pa.float64()),
+        pa.field("lng", pa.float64()),
+    ]
+)
+
+
+@contextmanager
+def file_sink(path: Path, *, overwrite: bool) -> Iterator[Callable[[pa.RecordBatch], None]]:
+    """Open a file by its ending (.parquet, .csv, .csv.gz); it takes its name when the block ends without error.
+
+    Raises SettingsError for another ending, AlreadyExists if it is there, OutputError if it can't be written.
+    """
+    opener = _opener(path.name)
+    _refuse_existing(path, overwrite=overwrite)
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.part")
+    try:
+        with temporary.open("xb") as raw:
+            with opener(raw) as write:
+                yield write
+            raw.flush()
+            os.fsync(raw.fileno())
+        _refuse_existing(path, overwrite=overwrite)
+        temporary.replace(path)
+    except OSError as error:
+        raise OutputError(
+            f"can't write {path}: {error.strerror or 'input/output error'}; "
+            "check that its folder exists, may be written to and has room"
+        ) from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _refuse_existing(path: Path, *, overwrite: bool) -> None:
+    if path.is_dir():
+        raise OutputError(f"{path} is a folder; give the name of a file")
+    if path.exists() and not overwrite:
+        raise AlreadyExists(f"{path} exists already; choose another name or allow it to be overwritten")
+
+
+def _opener(name: str) -> Callable[[Any], Any]:
+    if name.endswith((".parquet", ".pq")):
+        return _parquet
+    if name.endswith(".csv"):
+        return _csv
+    if name.endswith(".csv.gz"):
+        return _csv_gz
+    raise SettingsError("the file to generate must end in .parquet, .csv or .csv.gz")
+
+
+@contextmanager
+def _parquet(raw: Any) -> Iterator[Callable[[pa.RecordBatch], None]]:
+    from pyarrow import parquet
+
+    with parquet.ParquetWriter(raw, SCHEMA, compression="zstd") as writer:
+        yield writer.write_batch
+
+
+@contextmanager
+def _csv(raw: Any) -> Iterator[Callable[[pa.RecordBatch], None]]:
+    import pyarrow.compute as pc
+    from pyarrow import csv
+
+    text = SCHEMA.set(1, pa.field("datetime", pa.string()))
+
+    options = csv.WriteOptions(include_header=False, quoting_style="none")  # a header of its own would be quoted
+    raw.write(",".join(SCHEMA.names).encode() + b"\n")
+    with csv.CSVWriter(raw, text, write_options=options) as writer:
+
+        def write(batch: pa.RecordBatch) -> None:
+            times = batch.column(1).cast(pa.timestamp("s"))
+            columns = [batch.column(0), pc.strftime(times, "%Y-%m-%dT%H:%M:%SZ"), batch.column(2), batch.column(3)]
+            writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=text))
+
+        yield write
+
+
+@contextmanager
+def _csv_gz(raw: Any) -> Iterator[Callable[[pa.RecordBatch], None]]:
+    with gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=raw, mtime=0) as packed, _csv(packed) as write:
+        yield write

@@ -1,0 +1,275 @@
+"""The check itself: does the published file hold what it claims about the original."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from shoal.errors import CannotCheck, SettingsError
+from shoal.progress import SILENT
+from shoal.release import Claim, Release
+from shoal.trajectories import Trajectories
+from shoal.verifier.audit import audit_of, read_audit
+from shoal.verifier.cover import check_concealment, check_cover
+from shoal.verifier.grid import Grid
+from shoal.verifier.header import Header, check_header, read_header
+from shoal.verifier.identical import check_identical
+from shoal.verifier.integrity import check_counts, check_manifest, read_manifest, rounding
+from shoal.verifier.leaks import check_metadata, check_values
+from shoal.verifier.order import check_labels, check_numbering
+from shoal.verifier.original import read_original
+from shoal.verifier.published import open_file, read_columns, records_of, records_of_release
+from shoal.verifier.truth import check_boxes, check_members
+from shoal.verifier.verdict import Findings, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    import pyarrow as pa
+
+    from shoal.io.options import ReadOptions
+    from shoal.progress import Progress
+    from shoal.verifier.audit import Witnesses
+    from shoal.verifier.original import Original
+    from shoal.verifier.published import Columns, File
+    from shoal.verifier.records import Records
+
+__all__ = ["verify"]
+
+
+@dataclass(frozen=True)
+class _Opened:
+    """A release whose grid and claim are known: its records and, if it is a file, what the file holds."""
+
+    header: Header
+    records: Records
+    audit: pa.Table | None = None
+    file: File | None = None
+    columns: Columns | None = None
+    counts: dict[str, int] | None = None
+    suppressed: int | None = None
+
+
+def verify(
+    original: str | Path | Sequence[str | Path] | Trajectories,
+    release: str | Path | Release,
+    *,
+    k: int | None = None,
+    audit: str | Path | pa.Table | None = None,
+    options: ReadOptions | None = None,
+    crs: str | None = None,
+    claim: Claim | None = None,
+    suppressed: int | None = None,
+    max_suppressed: float = 0.2,
+    exact: bool = False,
+    threads: int | None = None,
+    work_dir: Path | None = None,
+    progress: Progress = SILENT,
+) -> Verdict:
+    """Check a release against the original it was made from.
+
+    Input: the original (files, or Trajectories on the release's grid), the release (a file, or one in memory,
+    whose file can't be checked then), and what it was made with: the reading `options` and, where the release
+    itself does not say, `crs` and `claim`. `k` may ask for more than is claimed, not for less. With the private
+    `audit` file truth and suppression are checked too; `suppressed` is the exact number of suppressed samples,
+    if it is known (from the private run record). `exact` counts cover beyond k.
+    Output: a `Verdict`; `CannotCheck` if no verdict is possible.
+    Guarantee: `ok` only if every check that applies ran and passed. Nothing of `methods`, `neighbours` or
+    `kernels` is used; only the parsing of files is shared.
+    Cost: with an audit, one binary search for each sample of each member; without, for each candidate.
+
+    >>> import numpy as np, pyarrow as pa
+    >>> from shoal import Frame
+    >>> grid = Frame(crs=None, cell_m=500, slot_s=1800)
+    >>> ids = np.array([0, 1, 2], dtype=np.int64)
+    >>> place = np.array([3, 4], dtype=np.int32)
+    >>> people = Trajectories(ids, place, place, place, grid, pa.array(["ann", "bob"]))
+    >>> box = np.array([[3, 4, 3, 4, 3, 4]], dtype=np.int32)
+    >>> both = Release(ids, np.concatenate([box, box]), grid, "by-hand", {"k": 2}, Claim("k-anonymity", k=2))
+    >>> verify(people, both).ok, verify(people, both, k=3).failures
+    (True, ('identical',))
+    """
+    findings = Findings()
+    with progress.stage("reading the release"):
+        opened = _open(findings, original, release, options=options, crs=crs, claim=claim)
+    if opened is None:
+        return findings.verdict(Claim("none", why="unreadable"))
+    asked = _asked_k(findings, k, opened.header)
+    with progress.stage("reading the original"):
+        people = read_original(
+            original, options, opened.header.grid, threads=threads, work_dir=work_dir, progress=progress
+        )
+    _note_sizes(findings, people, opened.records, asked)
+    with progress.stage("checking records and members"):
+        check_boxes(findings, opened.records)
+        audit = opened.audit if audit is None else audit
+        kept, witnesses = _check_audit(findings, opened, people, audit, suppressed, max_suppressed)
+    with progress.stage("counting who hides whom"):
+        _check_claim(findings, opened, kept, asked, witnesses, exact=exact, audited=audit is not None)
+    with progress.stage("looking for leaks"):
+        _check_file(findings, opened, people, asked, witnesses)
+    if not findings.failures:
+        findings.say(f"The claim holds for {len(people):,} users, checked with k = {asked}.")
+    return findings.verdict(opened.header.claim)
+
+
+def _open(
+    findings: Findings,
+    original: Any,
+    release: str | Path | Release,
+    *,
+    options: ReadOptions | None,
+    crs: str | None,
+    claim: Claim | None,
+) -> _Opened | None:
+    """Read a release up to its records; None, with the failure noted, if it can't be understood so far."""
+    if isinstance(release, Release):
+        findings.say("Integrity not checked, nor leaks: the release is in memory, there is no file yet.")
+        frame = release.frame
+        header = Header(
+            Grid(frame.crs, frame.cell_m, frame.slot_s), release.claim, release.claim.k or release.parameters.get("k")
+        )
+        return _Opened(header, records_of_release(release), audit_of(release), suppressed=release.suppressed)
+    file = open_file(release)
+    manifest = check_manifest(findings, file.path, read_manifest(file.path), file.stated, is_csv=file.is_csv)
+    stated = file.stated if file.stated is not None or manifest is None else manifest["shoal"]
+    if stated is None:
+        header = _foreign_header(findings, original, options, crs, claim)
+    elif (known := read_header(stated)) is None:
+        findings.fail("integrity", "The shoal object of the release can't be understood.")
+        return None
+    else:
+        header = known
+        check_header(findings, stated)
+        _note_other_settings(findings, header, options, crs, claim)
+    check_metadata(findings, file)
+    columns = read_columns(findings, file, header.grid)
+    if columns is None:
+        return None
+    counts = None if manifest is None else manifest["counts"]
+    return _Opened(header, records_of(columns, header.grid), None, file, columns, counts)
+
+
+def _foreign_header(
+    findings: Findings, original: Any, options: ReadOptions | None, crs: str | None, claim: Claim | None
+) -> Header:
+    """Take the grid of another tool's release from what the caller says."""
+    findings.say("Integrity not checked: the release does not say which tool made it, on which grid.")
+    claim = claim or Claim("none", why="unclaimed")
+    if isinstance(original, Trajectories):
+        frame = original.frame
+        return Header(Grid(frame.crs, frame.cell_m, frame.slot_s), claim, claim.k)
+    if options is None or not {"cell_m", "slot_s"} <= options.model_fields_set:
+        raise CannotCheck("the release does not say on which grid it is; give --crs, --cell and --slot")
+    return Header(Grid(crs or options.crs, options.cell_m, options.slot_s), claim, claim.k)
+
+
+def _note_other_settings(
+    findings: Findings, header: Header, options: ReadOptions | None, crs: str | None, claim: Claim | None
+) -> None:
+    if claim is not None and claim != header.claim:
+        raise SettingsError("the release states its own claim; leave out the one given, or ask for a larger k")
+    given = {} if options is None else {name: getattr(options, name) for name in options.model_fields_set}
+    if crs is not None:
+        given["crs"] = crs
+    grid = header.grid
+    if any(given.get(name) not in (None, getattr(grid, name)) for name in ("crs", "cell_m", "slot_s")):
+        findings.say("Another grid was given than the release states; the release's was used.")
+
+
+def _asked_k(findings: Findings, k: int | None, header: Header) -> int:
+    if k is not None and k < 1:
+        raise SettingsError("k must be at least 1; give e.g. --k 5")
+    if k is None and header.k is None:
+        raise CannotCheck("the release does not say for which k; give --k")
+    if k is not None and header.k is not None and k < header.k:
+        findings.say("The release claims a larger k than asked for; the larger one was checked.")
+    return max(k or 0, header.k or 0)
+
+
+def _note_sizes(findings: Findings, people: Original, records: Records, k: int) -> None:
+    findings.figures.update(
+        users=len(people),
+        samples=len(people.t),
+        users_outside=people.outside,
+        rows_outside=people.rows_outside,
+        records=len(records),
+        boxes=len(records.boxes),
+        k=k,
+    )
+    outside = sum(people.outside.values())
+    rows = sum(people.rows_outside.values())
+    if outside or rows:
+        findings.say(
+            f"{outside:,} users and {rows:,} rows were left out by the reading rules and are outside the claim."
+        )
+
+
+def _check_audit(
+    findings: Findings,
+    opened: _Opened,
+    people: Original,
+    audit: str | Path | pa.Table | None,
+    suppressed: int | None,
+    max_suppressed: float,
+) -> tuple[Original, Witnesses | None]:
+    """Check members, truth and suppression; give the people with their published samples and the witnesses."""
+    if audit is None:
+        findings.say("Truth of members and suppression were not checked: that needs the audit file.")
+        return people, None
+    witnesses = read_audit(findings, audit, people, opened.records)
+    if witnesses is None:
+        return people, None
+    declared, tolerance = _declared(opened, suppressed)
+    return check_members(
+        findings,
+        people,
+        opened.records,
+        witnesses,
+        declared=declared,
+        tolerance=tolerance,
+        max_suppressed=max_suppressed,
+    )
+
+
+def _declared(opened: _Opened, suppressed: int | None) -> tuple[int | None, int]:
+    """Give how many samples are said to be suppressed (None: nobody says) and how far that may be off."""
+    if suppressed is not None:
+        return suppressed, 0
+    if opened.counts is not None:
+        stated = opened.counts["samples_suppressed"]
+        return stated, rounding(stated)
+    return opened.suppressed, 0
+
+
+def _check_claim(
+    findings: Findings,
+    opened: _Opened,
+    people: Original,
+    k: int,
+    witnesses: Witnesses | None,
+    *,
+    exact: bool,
+    audited: bool,
+) -> None:
+    hidden = not audited and bool(_declared(opened, None)[0])
+    name = opened.header.claim.name
+    if name == "k-anonymity":
+        check_identical(findings, people, opened.records, k, witnesses=witnesses, whole=not hidden)
+        return
+    check_cover(findings, people, opened.records, k, witnesses=witnesses, exact=exact)
+    if name == "k-concealment":
+        check_concealment(findings, people, opened.records, k, witnesses=witnesses)
+    if hidden and findings.failures == {"cover"}:
+        raise CannotCheck("samples were suppressed, so cover can't be told from loss; give the audit file: --audit")
+
+
+def _check_file(findings: Findings, opened: _Opened, people: Original, k: int, witnesses: Witnesses | None) -> None:
+    if opened.file is None or opened.columns is None:
+        return
+    check_values(findings, opened.columns, opened.header.grid, k, opened.file)
+    if opened.counts is not None:
+        check_counts(findings, opened.counts, len(opened.records))
+    check_numbering(findings, opened.records)
+    check_labels(findings, people, opened.records, witnesses)

@@ -1,0 +1,159 @@
+"""Cover: how many records hide each user, in both directions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal.verifier.candidates import one_way_candidates, two_way_candidates
+from shoal.verifier.pairs import two_way
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from shoal.verifier.audit import Witnesses
+    from shoal.verifier.original import Original
+    from shoal.verifier.records import Records
+    from shoal.verifier.verdict import Findings
+
+__all__ = ["check_concealment", "check_cover", "count_cover", "cover_pairs"]
+
+# One-way cover only explains a failure; it is not worth minutes when everybody fails.
+_EXPLAINED_USERS = 2_000
+
+
+def check_cover(
+    findings: Findings,
+    people: Original,
+    records: Records,
+    k: int,
+    *,
+    witnesses: Witnesses | None = None,
+    exact: bool = False,
+) -> None:
+    """Check that at least k records cover every user, two-way, and that there are no more records than users.
+
+    The witnesses that an audit claims are counted first; whoever is short of k is searched among all records.
+    """
+    users = np.flatnonzero(people.counts > 0)
+    counts = np.zeros(len(people), dtype=np.int64)
+    if witnesses is not None and not exact:
+        counts = witnesses.persons()
+    short = users[counts[users] < k]
+    counts[short] = count_cover(people, records, short, stop_at=None if exact else k)
+    short = short[counts[short] < k]
+    published = int(records.weights.sum())
+    findings.fail_if(published > len(people), "cover", "There are more records than users.")
+    findings.fail_if(len(short), "cover", f"{len(short):,} users are hidden by fewer than {k} records.")
+    findings.fail_if(not len(users), "cover", "No user has a published sample.")
+    findings.figures["users_short"] = len(short)
+    if len(users):
+        least = int(counts[users].min())
+        findings.figures["min_cover"] = least if exact else min(k, least)
+    if exact and len(users):
+        findings.figures["cover"] = _distribution(counts[users])
+    _report_one_way(findings, people, records, users if exact else short, k, exact=exact)
+
+
+def check_concealment(
+    findings: Findings, people: Original, records: Records, k: int, *, witnesses: Witnesses | None = None
+) -> None:
+    """Check what k-concealment asks beyond cover: at least k users in every record, and no link that tells.
+
+    With an audit, every link from a user to the owner of a record that covers her must lie inside a strongly
+    connected component of the cover graph: then every link is part of a full exchange of owners.
+    """
+    links = list(cover_pairs(people, records, np.flatnonzero(people.counts > 0)))
+    user, record = (np.concatenate([[], *(link[side] for link in links)]).astype(np.int64) for side in (0, 1))
+    thin = int((np.bincount(record, minlength=len(records)) < k).sum())
+    findings.fail_if(thin, "cover", f"{thin:,} records hide fewer than {k} users.")
+    if witnesses is None:
+        findings.say("Whether the owners of records can be told apart was not checked: that needs the audit file.")
+        return
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    owner = witnesses.owner[record]
+    graph = coo_array((np.ones(len(user), dtype=np.int8), (user, owner)), shape=(len(people), len(people)))
+    _, part = connected_components(graph, directed=True, connection="strong")
+    telling = int((part[user] != part[owner]).sum())
+    findings.fail_if(telling, "cover", f"{telling:,} links between users and records can't be exchanged with others.")
+
+
+def count_cover(
+    people: Original,
+    records: Records,
+    users: NDArray[np.int64],
+    *,
+    stop_at: int | None = None,
+    boxes_too: bool = True,
+) -> NDArray[np.int64]:
+    """Count, for each of `users` (ascending), the people published as records that cover her.
+
+    Guarantee: exact below `stop_at`, and at least `stop_at` where it is not; exact everywhere without it.
+    `boxes_too=False` counts one-way cover. Cost: the candidates times the samples of their users.
+    """
+    unique = records.distinct()
+    counts = np.zeros(len(people), dtype=np.int64)
+    for user, record in cover_pairs(people, unique, users, stop_at=stop_at, boxes_too=boxes_too):
+        np.add.at(counts, user, unique.weights[record])
+    return counts[users]
+
+
+def cover_pairs(
+    people: Original,
+    records: Records,
+    users: NDArray[np.int64],
+    *,
+    stop_at: int | None = None,
+    boxes_too: bool = True,
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Give the pairs (user, record) that are cover, block by block; with `stop_at` no more rounds than needed."""
+    find = two_way_candidates if boxes_too else one_way_candidates
+    for user, record in find(people, records, users[people.counts[users] > 0]):
+        rank = np.arange(len(user)) - np.searchsorted(user, user, side="left")
+        found = np.zeros(len(people) if stop_at else 0, dtype=np.int64)
+        start, width = 0, 2 * stop_at if stop_at else len(user)
+        while start <= rank.max(initial=-1):
+            turn = (rank >= start) & (rank < start + width)
+            if stop_at:
+                turn &= found[user] < stop_at
+            tried_user, tried_record = user[turn], record[turn]
+            good = two_way(people, records, tried_user, tried_record, boxes_too=boxes_too)
+            if stop_at:
+                np.add.at(found, tried_user[good], records.weights[tried_record[good]])
+            yield tried_user[good], tried_record[good]
+            start, width = start + width, width * 2
+
+
+def _report_one_way(
+    findings: Findings, people: Original, records: Records, users: NDArray[np.int64], k: int, *, exact: bool
+) -> None:
+    """Tell the papers' one-way cover beside ours: of everyone, or of those who are short of k."""
+    if not len(users) or (not exact and len(users) > _EXPLAINED_USERS):
+        return
+    counts = count_cover(people, records, users, stop_at=None if exact else k, boxes_too=False)
+    if exact:
+        findings.figures["one_way_min"] = int(counts.min())
+        findings.figures["one_way"] = _distribution(counts)
+        return
+    findings.figures["one_way_min"] = min(k, int(counts.min()))
+    only = int((counts >= k).sum())
+    if only:
+        findings.say(
+            f"{only:,} of them lie inside {k} records or more one-way only: boxes without any of their samples "
+            "(a giant box, somebody else's raw copy) hide nobody."
+        )
+
+
+def _distribution(counts: NDArray[np.int64]) -> dict[str, Any]:
+    values, times = np.unique(counts, return_counts=True)
+    return {
+        "min": int(counts.min()),
+        "median": float(np.median(counts)),
+        "max": int(counts.max()),
+        "histogram": {str(value): int(time) for value, time in zip(values.tolist(), times.tolist(), strict=True)},
+    }

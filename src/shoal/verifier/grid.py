@@ -1,0 +1,64 @@
+"""The grid that a release declares, and its projection, computed here with pyproj alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal.errors import CannotCheck
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Grid"]
+
+_BATCH = 4_000_000
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Cells of `cell_m` metres in `crs` (None: no geography) and slots of `slot_s` seconds since the epoch."""
+
+    crs: str | None
+    cell_m: int
+    slot_s: int
+
+    def cells(self, lng: NDArray[np.float64], lat: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Give floor(metres / cell_m) of WGS84 degrees as float64, not finite where the projection has no place."""
+        east, north = np.empty_like(lng), np.empty_like(lat)
+        for start in range(0, len(lng), _BATCH):
+            part = slice(start, start + _BATCH)
+            east[part], north[part] = self._transform(lng[part], lat[part], "FORWARD")
+        return np.floor(east / self.cell_m), np.floor(north / self.cell_m)
+
+    def degrees(self, east: NDArray[np.float64], north: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Give the WGS84 longitude and latitude of metres."""
+        lng, lat = self._transform(east, north, "INVERSE")
+        return np.asarray(lng), np.asarray(lat)
+
+    def slots(self, epoch_ms: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Give floor(UTC epoch seconds / slot_s)."""
+        return np.floor_divide(epoch_ms, 1000 * self.slot_s)
+
+    def _transform(self, first: Any, second: Any, direction: str) -> tuple[Any, Any]:
+        if self.crs is None:
+            raise CannotCheck("degrees can't be put on a grid without geography; give the release's CRS: --crs")
+        return _transformer(self.crs).transform(first, second, direction=direction)  # type: ignore[no-any-return]
+
+
+@lru_cache(maxsize=8)
+def _transformer(crs: str) -> Any:
+    from pyproj import CRS, Transformer
+    from pyproj.exceptions import ProjError
+
+    try:
+        projected = CRS.from_user_input(crs)
+        usable = projected.is_projected and all(axis.unit_name == "metre" for axis in projected.axis_info)
+        if usable:
+            return Transformer.from_crs("OGC:CRS84", projected, always_xy=True)
+    except ProjError as error:
+        raise CannotCheck("the CRS of the release is not one that pyproj knows") from error
+    raise CannotCheck("the CRS of the release is not a projected one in metres")

@@ -1,0 +1,61 @@
+"""Identical groups: records that can't be told apart, in groups of at least k people."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal.verifier.cover import cover_pairs
+
+if TYPE_CHECKING:
+    from shoal.verifier.audit import Witnesses
+    from shoal.verifier.original import Original
+    from shoal.verifier.records import Records
+    from shoal.verifier.verdict import Findings
+
+__all__ = ["check_identical"]
+
+
+def check_identical(
+    findings: Findings,
+    people: Original,
+    records: Records,
+    k: int,
+    *,
+    witnesses: Witnesses | None = None,
+    whole: bool = True,
+) -> None:
+    """Check the claim `k-anonymity(k)`.
+
+    Records are identical, box by box, in groups of at least k; there are no more records than users; every
+    user's samples are inside the record of a group, two-way (with an audit: of her own); and every group has at
+    least k such users, or a copied record would hide one person among her own copies. `whole=False` leaves out
+    what can't be checked when samples were suppressed and there is no audit.
+    """
+    unique = records.distinct()
+    small = int((unique.weights < k).sum())
+    findings.fail_if(small, "identical", f"{small:,} groups of identical records are smaller than {k}.")
+    published = int(records.weights.sum())
+    findings.fail_if(published > len(people), "identical", "There are more records than users.")
+    findings.fail_if(not len(records), "identical", "There is no record.")
+    findings.figures["groups"] = len(unique)
+    findings.figures["min_group"] = int(unique.weights.min()) if len(unique) else 0
+    if not whole:
+        findings.say("Samples were suppressed; whether everybody is in a group was not checked: it needs the audit.")
+        return
+    inside = np.zeros(len(people), dtype=bool)
+    persons = np.zeros(len(unique), dtype=np.int64)
+    if witnesses is not None:
+        own = witnesses.owned()
+        inside[witnesses.users[own]] = True
+        persons += np.bincount(records.groups[witnesses.records[own]], minlength=len(unique))
+    else:
+        for user, record in cover_pairs(people, unique, np.arange(len(people))):
+            inside[user] = True
+            persons += np.bincount(record, minlength=len(unique))
+    left_out = int((~inside & (people.counts > 0)).sum())
+    findings.fail_if(left_out, "identical", f"{left_out:,} users are not inside the record of a group.")
+    lonely = int((persons < k).sum())
+    findings.fail_if(lonely, "identical", f"{lonely:,} groups of identical records hold fewer than {k} users.")
+    findings.figures["min_cover"] = 0 if left_out else findings.figures["min_group"]

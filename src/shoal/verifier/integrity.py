@@ -1,0 +1,96 @@
+"""Integrity: the manifest beside a release, and the hashes in it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shoal.errors import CannotCheck
+
+if TYPE_CHECKING:
+    from shoal.verifier.verdict import Findings
+
+__all__ = ["check_counts", "check_manifest", "read_manifest", "rounding"]
+
+_KEYS = {"shoal", "counts", "seeded", "files"}
+_COUNTS = {"records", "samples_published", "samples_suppressed", "samples_created"}
+
+
+def read_manifest(path: Path) -> Any:
+    """Give the manifest beside a release: None if there is none, a string if it is not JSON."""
+    manifest = path.with_name(path.name + ".manifest.json")
+    try:
+        return json.loads(manifest.read_bytes())
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise CannotCheck("the manifest can't be read; check its permissions") from error
+    except ValueError:
+        return "not JSON"
+
+
+def check_manifest(
+    findings: Findings, path: Path, manifest: Any, stated: Any, *, is_csv: bool
+) -> dict[str, Any] | None:
+    """Check the manifest's members, the hashes of its files and that it says what the file itself says.
+
+    Gives the manifest if it is well formed. `stated` is the file's own `shoal` object; CSV has none.
+    """
+    if manifest is None:
+        findings.say("Integrity not checked: there is no manifest beside the release.")
+        return None
+    findings.ran("integrity")
+    if not _well_formed(manifest):
+        findings.fail("integrity", "The manifest is malformed: its members are not those of the format.")
+        return None
+    if path.name not in manifest["files"]:
+        findings.fail("integrity", "The manifest does not name the release.")
+    wrong = sum(_sha256(path.with_name(name)) != digest for name, digest in manifest["files"].items())
+    findings.fail_if(wrong, "integrity", f"{wrong:,} files are not the ones whose hash the manifest holds.")
+    if not is_csv and stated != manifest["shoal"]:
+        findings.fail("integrity", "The manifest and the file do not say the same about the release.")
+    claim = manifest["shoal"].get("claim")
+    name = claim.get("name") if isinstance(claim, dict) else None
+    if manifest["seeded"] and name not in ("k-anonymity", "none"):
+        findings.fail("integrity", "The release was seeded and yet claims what only random coins can give.")
+    whole: dict[str, Any] = manifest
+    return whole
+
+
+def check_counts(findings: Findings, counts: dict[str, int], records: int) -> None:
+    """Check that the manifest's counts are rounded, and true as far as the file shows."""
+    exact = sum(value != round(value, 2 - len(str(value))) for value in counts.values())
+    findings.fail_if(exact, "leaks", f"{exact:,} counts of the manifest are not rounded to two significant digits.")
+    false = abs(counts["records"] - records) > rounding(counts["records"])
+    findings.fail_if(false, "integrity", "The manifest's number of records is not that of the release.")
+    findings.fail_if(counts["samples_created"], "truth", "The manifest says that samples were created.")
+
+
+def rounding(value: int) -> int:
+    """Say how far a count may be from its true value after rounding to two significant digits.
+
+    >>> rounding(99), rounding(120), rounding(12000)
+    (0, 5, 500)
+    """
+    return 0 if value < 100 else 10 ** (len(str(value)) - 2) // 2
+
+
+def _well_formed(manifest: Any) -> bool:
+    if not isinstance(manifest, dict) or set(manifest) != _KEYS or not isinstance(manifest["seeded"], bool):
+        return False
+    shoal, counts, files = manifest["shoal"], manifest["counts"], manifest["files"]
+    if not all(isinstance(part, dict) for part in (shoal, counts, files)) or set(counts) != _COUNTS:
+        return False
+    if not all(isinstance(n, int) and not isinstance(n, bool) and n >= 0 for n in counts.values()):
+        return False
+    return bool(files) and all(Path(name).name == name and isinstance(sha, str) for name, sha in files.items())
+
+
+def _sha256(path: Path) -> str | None:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return None

@@ -1,0 +1,138 @@
+"""Does the numbering of records tell something? Judged statistically: a fresh random numbering never fails.
+
+Under a uniformly random numbering every fixed quantity of the records, and every fixed list of the users, is
+independent of the numbers. So each test has an honest p-value whatever the quantity; ties are broken at random,
+or rare values would have heavy tails. A test fails below one in a million.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shoal.verifier.pairs import two_way
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shoal.verifier.audit import Witnesses
+    from shoal.verifier.original import Original
+    from shoal.verifier.records import Records
+    from shoal.verifier.verdict import Findings
+
+__all__ = ["check_labels", "check_numbering"]
+
+_LEAST_USERS = 20
+_LEAST_P = 1e-6
+_SHUFFLES = 20
+
+
+def check_numbering(findings: Findings, records: Records) -> None:
+    """Check that the numbers do not follow anything in the records, and that identical ones are not side by side."""
+    if len(records) < _LEAST_USERS:
+        findings.say(f"Order was not judged: that needs {_LEAST_USERS} records.")
+        return
+    first, last, bounds = records.ends
+    sizes = bounds[:, 1::2] - bounds[:, 0::2] + 1
+    groups = records.groups
+    quantities = {
+        "when they begin": first[:, 0],
+        "when they end": last[:, 1],
+        "how many boxes they have": records.counts,
+        "where they begin": first[:, 2] + first[:, 3],
+        "where they begin (second axis)": first[:, 4] + first[:, 5],
+        "how far they reach": sizes[:, 1] + sizes[:, 2],
+    }
+    for name, values in quantities.items():
+        if _follows(values):
+            findings.fail("leaks", f"The numbers of the records follow {name}.")
+    side_by_side = int((np.diff(groups) == 0).sum())
+    together = np.bincount(groups)
+    expected = float((together * (together - 1)).sum()) / len(groups)
+    if _too_many(side_by_side, expected):
+        findings.fail("leaks", "Identical records are numbered side by side more often than by chance.")
+
+
+def check_labels(findings: Findings, people: Original, records: Records, witnesses: Witnesses | None) -> None:
+    """Check that the numbers have nothing to do with the original labels, or with an order of the users.
+
+    With an audit the owner of each record is known. Without one, the user that a number would point at is tried:
+    if such users fit their records more often than shuffled ones, the numbers tell.
+    """
+    if min(len(records), len(people)) < _LEAST_USERS:
+        return
+    numbers, rank = _label_numbers(people.labels)
+    lists = {
+        "the original labels": rank,
+        "the number of samples of their users": _canonical(people),
+    }
+    if witnesses is not None:
+        owner = witnesses.owner
+        for name, values in lists.items():
+            if _follows(values[owner]):
+                findings.fail("leaks", f"The numbers of the records follow {name}.")
+        if _too_many(int((numbers[owner] == records.uids).sum()), 1.0):
+            findings.fail("leaks", "Numbers of records are original labels.")
+        return
+    for name, values in {"the original labels (as numbers)": numbers, **lists}.items():
+        if _points_at(people, records, values):
+            findings.fail("leaks", f"The numbers of the records follow {name}.")
+
+
+def _follows(values: NDArray[np.int64]) -> bool:
+    """Say whether a list is in order, reversed, or in runs of like values beyond chance (rank correlations)."""
+    from scipy.stats import norm, t
+
+    n = len(values)
+    rank = np.empty(n)
+    shuffled = np.random.default_rng(n).permutation(n)
+    rank[np.lexsort((shuffled, values))] = np.arange(n)
+    unit = (rank - rank.mean()) / rank.std()
+    place = (np.arange(n) - (n - 1) / 2) / np.sqrt((n * n - 1) / 12)
+    rho = float(np.clip(np.mean(unit * place), -1, 1))
+    trend = 2 * t.sf(abs(rho) * np.sqrt((n - 2) / max(1e-300, 1 - rho * rho)), n - 2)
+    serial = float(np.sum(unit[1:] * unit[:-1])) / n
+    runs = norm.sf(serial * np.sqrt(n))
+    return bool(min(trend, runs) < _LEAST_P)
+
+
+def _too_many(seen: int, expected: float) -> bool:
+    from scipy.stats import poisson
+
+    return bool(poisson.sf(seen - 1, max(expected, 1e-9)) < _LEAST_P)
+
+
+def _points_at(people: Original, records: Records, values: NDArray[np.int64]) -> bool:
+    from scipy.stats import binom
+
+    users = np.flatnonzero((values >= 0) & (values < len(records)) & (people.counts > 0))
+    if not len(users):
+        return False
+    random = np.random.default_rng(len(records))
+    fits = int(two_way(people, records, users, values[users]).sum())
+    chance = 0
+    for _ in range(_SHUFFLES):
+        chance += int(two_way(people, records, users, random.permutation(len(records))[values[users]]).sum())
+    return bool(binom.sf(fits - 1, fits + chance, 1 / (_SHUFFLES + 1)) < _LEAST_P)
+
+
+def _label_numbers(labels: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Give the labels as whole numbers (-1 where they are none) and their rank, numerical if all are numbers."""
+    text = labels.cast(pa.large_string())
+    fits = pc.match_substring_regex(text, r"^\d{1,18}$")
+    numbers = pc.fill_null(pc.if_else(fits, text, None).cast(pa.int64()), -1).to_numpy(zero_copy_only=False)
+    order = pc.sort_indices(pa.array(numbers) if pc.all(fits).as_py() else text).to_numpy()
+    rank = np.empty(len(numbers), dtype=np.int64)
+    rank[order] = np.arange(len(numbers))
+    return numbers, rank
+
+
+def _canonical(people: Original) -> NDArray[np.int64]:
+    first = np.clip(people.offsets[:-1], 0, max(0, len(people.t) - 1))
+    order = np.lexsort((people.y[first], people.x[first], people.t[first], people.counts))
+    rank = np.empty(len(people), dtype=np.int64)
+    rank[order] = np.arange(len(people))
+    return rank

@@ -1,0 +1,90 @@
+"""Verdict: what was checked, what was found, in words that a privacy officer can read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from shoal.errors import NotVerified
+
+if TYPE_CHECKING:
+    from shoal.release import Claim
+
+__all__ = ["Findings", "Verdict"]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The outcome of `verify`.
+
+    `ok` is true only if every check that applies ran and passed. `failures` are the kinds that failed, sorted
+    and distinct; `checked` the kinds that ran; `figures` counts as plain numbers; `messages` plain sentences.
+    Nothing in it says whose data is concerned: no label, place or time.
+
+    >>> from shoal.release import Claim
+    >>> Verdict(True, (), {"users": 9}, Claim("cover", k=3), ("cover",), ()).to_dict()["claim"]
+    {'name': 'cover', 'k': 3}
+    """
+
+    ok: bool
+    failures: tuple[str, ...]
+    figures: dict[str, Any]
+    claim: Claim
+    checked: tuple[str, ...]
+    messages: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give plain types that can be written as JSON."""
+        return {
+            "ok": self.ok,
+            "failures": list(self.failures),
+            "figures": self.figures,
+            "claim": self.claim.to_dict(),
+            "checked": list(self.checked),
+            "messages": list(self.messages),
+        }
+
+    def raise_if_broken(self) -> None:
+        """Raise `NotVerified` with the kinds of failure unless all is well."""
+        if not self.ok:
+            kinds = ", ".join(self.failures)
+            raise NotVerified(f"the release does not hold what it claims ({kinds}): " + " ".join(self.messages))
+
+
+@dataclass
+class Findings:
+    """What the checks have found so far."""
+
+    failures: set[str] = field(default_factory=set)
+    checked: list[str] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
+    figures: dict[str, Any] = field(default_factory=dict)
+
+    def ran(self, kind: str) -> None:
+        """Note that a check ran."""
+        if kind not in self.checked:
+            self.checked.append(kind)
+
+    def fail(self, kind: str, message: str) -> None:
+        """Note a failure of a check that ran."""
+        self.ran(kind)
+        self.failures.add(kind)
+        self.say(message)
+
+    def fail_if(self, broken: Any, kind: str, message: str) -> None:
+        """Note that a check ran, and that it failed if `broken` is true or a positive count."""
+        self.ran(kind)
+        if broken:
+            self.fail(kind, message)
+
+    def say(self, message: str) -> None:
+        """Add a sentence, once."""
+        if message not in self.messages:
+            self.messages.append(message)
+
+    def verdict(self, claim: Claim) -> Verdict:
+        """Close the book; a book in which nothing was checked is not a pass."""
+        ok = not self.failures and bool(self.checked)
+        return Verdict(
+            ok, tuple(sorted(self.failures)), dict(self.figures), claim, tuple(self.checked), tuple(self.messages)
+        )

@@ -1,0 +1,115 @@
+"""The house rules that a machine can check: import direction, public names, sizes, words."""
+
+import ast
+import importlib
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import shoal
+
+SOURCE = Path(shoal.__file__).parent
+MODULES = sorted(SOURCE.rglob("*.py"))
+
+# What each room may import of ours, besides the rooms at the ground floor.
+GROUND = {"errors", "frame", "memory", "parallel", "progress", "release", "settings", "trajectories"}
+MAY_IMPORT = {
+    "kernels": set(),
+    "io": {"kernels"},
+    "merge": {"kernels"},
+    "neighbours": {"kernels"},
+    "measure": {"kernels", "neighbours", "merge"},
+    "synth": {"kernels", "io"},
+    "methods": {"kernels", "neighbours", "measure", "merge"},
+    "verifier": {"io"},
+    "pipeline": {"io", "methods", "verifier"},
+    "cli": {"io", "methods", "measure", "synth", "verifier", "pipeline"},
+}
+
+
+def room(module: Path) -> str:
+    return module.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def names(module: Path) -> str:
+    return ".".join(["shoal", *module.relative_to(SOURCE).with_suffix("").parts]).removesuffix(".__init__")
+
+
+def imports_at_run_time(module: Path) -> set[str]:
+    """Rooms of ours that a module imports, those only for type checking left out."""
+    tree = ast.parse(module.read_text())
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING":
+            node.body = []
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module)
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+    return {name.split(".")[1] for name in found if name.startswith("shoal.")}
+
+
+@pytest.mark.parametrize("module", MODULES, ids=names)
+def test_import_direction(module):
+    here = room(module)
+    if here in GROUND | {"__init__"}:
+        # The ground floor may reach up only inside functions (Trajectories.build, Release.write).
+        return
+    allowed = MAY_IMPORT[here] | GROUND | {here}
+    if here == "kernels":
+        allowed = {"kernels"}
+    assert imports_at_run_time(module) <= allowed
+
+
+def test_ground_floor_imports_nothing_above_it_at_import_time():
+    for module in MODULES:
+        if room(module) in GROUND:
+            top = [node for node in ast.parse(module.read_text()).body if isinstance(node, ast.ImportFrom)]
+            rooms = {node.module.split(".")[1] for node in top if node.module and node.module.startswith("shoal.")}
+            assert rooms <= GROUND, module.name
+
+
+def test_the_verifier_runs_without_the_code_that_makes_releases():
+    script = (
+        "import sys, shoal.verifier;"
+        "print(sorted(m for m in sys.modules if m.startswith(('shoal.methods','shoal.neighbours','shoal.kernels','numba'))))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_help_imports_nothing_heavy():
+    script = (
+        "import sys\nfrom shoal.cli import main\n"
+        "try: main(['--help'])\nexcept SystemExit: pass\n"
+        "print([m for m in ('numba','duckdb','pyproj','pyarrow','pandas','scipy','numpy') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip().endswith("[]")
+
+
+def test_public_names_are_sorted_and_real():
+    assert shoal.__all__ == sorted(shoal.__all__)
+    assert all(getattr(shoal, name) is not None for name in shoal.__all__)
+    with pytest.raises(AttributeError):
+        _ = shoal.nothing_of_the_kind
+
+
+@pytest.mark.parametrize("name", [m.name for m in pkgutil.walk_packages(shoal.__path__, "shoal.")])
+def test_every_module_says_what_it_gives(name):
+    module = importlib.import_module(name)
+    assert module.__doc__
+    assert all(hasattr(module, public) for public in module.__all__)
+
+
+@pytest.mark.parametrize("module", MODULES, ids=names)
+def test_modules_are_small_and_do_not_assert(module):
+    text = module.read_text()
+    assert len(text.splitlines()) <= 500
+    assert not [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Assert)]
+    assert not re.search(r"\b(pickle|eval\(|np\.random\.seed)\b", text)

@@ -1,0 +1,1 @@
+"""Slow, obvious twins of kernels and methods, written from the papers."""

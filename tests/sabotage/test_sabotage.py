@@ -1,0 +1,484 @@
+"""Releases broken on purpose: each breaks one thing, and the verifier must name it, with and without the audit."""
+
+import random
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from tests.releases import NOON, Record, bounds, grouped, merge, ring, samples_of, toy_people, with_derived
+
+from shoal.verifier import verify
+
+K = 4
+PEOPLE = toy_people()
+RING, GROUPS = ring(PEOPLE, K), grouped(PEOPLE, K)
+FRAME = PEOPLE.frame
+
+
+def case(kinds, without=None, start=RING):
+    """Name the failures with the audit and, if they are others, without."""
+
+    def note(sabotage):
+        CASES.append(
+            pytest.param(
+                start,
+                sabotage,
+                set(kinds.split()),
+                set((kinds if without is None else without).split()),
+                id=sabotage.__name__,
+            )
+        )
+        return sabotage
+
+    return note
+
+
+CASES = []
+
+
+def rebuilt(table):
+    return with_derived(table, FRAME.crs)
+
+
+def column(table, name, values, kind=None):
+    place = table.column_names.index(name)
+    return table.set_column(place, name, pa.array(values, kind or table.schema.field(name).type))
+
+
+def edited(table, name, row, value):
+    values = table[name].to_pylist()
+    values[row] = value
+    return column(table, name, values)
+
+
+# Who is hidden
+
+
+@case("cover")
+def one_user_fewer(draft):
+    record = draft.records[0]
+    record.members = record.members[:-1]
+    record.boxes = merge(PEOPLE, record.members)
+
+
+@case("identical", start=GROUPS)
+def a_group_of_k_minus_one(draft):
+    small, large = (
+        draft.records[0].members,
+        next(r.members for r in draft.records if r.members != draft.records[0].members),
+    )
+    small, large = small[:-1], large + small[-1:]
+    for record in draft.records:
+        for members in (small, large):
+            if record.owner in members:
+                record.members, record.boxes = list(members), merge(PEOPLE, members)
+
+
+@case("cover suppression truth", "cover")
+def one_sample_outside(draft):
+    for record in draft.records:
+        for box in record.boxes:
+            if box[3] > box[2]:
+                box[3] -= 1
+                return
+
+
+@case("identical truth", "identical", start=GROUPS)
+def one_sample_outside_in_a_whole_group(draft):
+    group = draft.records[0].members
+    box = next(n for n, box in enumerate(draft.records[0].boxes) if box[3] > box[2])
+    for record in draft.records:
+        if record.members == group:
+            record.boxes[box][3] -= 1
+
+
+@case("cover suppression truth", "cover")
+def swapped_axes(draft):
+    for record in draft.records:
+        record.boxes = [[t0, t1, y0, y1, x0, x1] for t0, t1, x0, x1, y0, y1 in record.boxes]
+
+
+@case("cover suppression truth", "cover")
+def off_by_one_slot(draft):
+    for record in draft.records:
+        record.boxes = [[t0 + 1, t1 + 1, *rest] for t0, t1, *rest in record.boxes]
+
+
+@case("cover suppression truth", "cover")
+def inward_rounding(draft):
+    for record in draft.records:
+        record.boxes = [[t0, t1, x0, max(x0, x1 - 1), y0, max(y0, y1 - 1)] for t0, t1, x0, x1, y0, y1 in record.boxes]
+
+
+@case("cover truth", "cover")
+def giant_boxes_and_raw_copies(draft):
+    everything = bounds([sample for user in range(len(PEOPLE)) for sample in samples_of(PEOPLE, user)])
+    for number, record in enumerate(draft.records):
+        if number < K:
+            giant = [everything[0], NOON + 1000, *everything[2:]], [NOON + 1001, *everything[1:]]
+            record.boxes, record.members = [list(box) for box in giant], list(range(len(PEOPLE)))
+        else:
+            record.members = [record.owner]
+            record.boxes = merge(PEOPLE, record.members)
+
+
+@case("identical suppression truth", "identical", start=GROUPS)
+def a_raw_record_copied_k_times(draft):
+    victim, *others = draft.records[0].members
+    joined = others + next(r.members for r in draft.records if victim not in r.members)
+    concerned = [record for record in draft.records if record.owner in [victim, *joined]]
+    for number, record in enumerate(concerned):
+        members = [victim] if number < K else joined
+        record.members = sorted({record.owner, *members})
+        record.boxes = merge(PEOPLE, members)
+
+
+@case("audit cover", "cover")
+def a_record_too_many(draft):
+    draft.records.append(Record(draft.records[0].owner, list(draft.records[0].members), list(draft.records[0].boxes)))
+    draft.edit_audit = lambda rows: [row for row in rows if row[0] != len(PEOPLE)]
+
+
+# Truth
+
+
+@case("cover truth", "cover")
+def a_created_box(draft):
+    record = next(r for r in draft.records for a, b in zip(r.boxes, r.boxes[1:], strict=False) if b[0] > a[1] + 1)
+    place = next(n for n in range(len(record.boxes)) if record.boxes[n + 1][0] > record.boxes[n][1] + 1)
+    before = record.boxes[place]
+    record.boxes.insert(place + 1, [before[1] + 1, before[1] + 1, *before[2:]])
+
+
+@case("cover suppression truth", "cover truth")
+def overlapping_boxes(draft):
+    record = max(draft.records, key=lambda record: len(record.boxes))
+    record.boxes[0][1] = record.boxes[1][0]
+
+
+@case("truth", "")
+def a_person_with_two_records(draft):
+    labels = PEOPLE.labels.cast(pa.string()).to_pylist()
+    first, second = draft.records[0], next(r for r in draft.records[1:] if draft.records[0].owner in r.members)
+    number = draft.records.index(second)
+    lost = labels[second.owner]
+    draft.edit_audit = lambda rows: [
+        *((n, labels[first.owner] if n == number else owner, member) for n, owner, member in rows),
+        (None, lost, lost),
+    ]
+
+
+# Numbers and order
+
+
+@case("leaks")
+def copied_ids(draft):
+    draft.records.sort(key=lambda record: PEOPLE.labels[record.owner].as_py())
+
+
+@case("leaks")
+def kept_order(draft):
+    draft.records.sort(key=lambda record: record.owner)
+
+
+@case("leaks")
+def kept_order_backwards_in_time(draft):
+    draft.records.sort(key=lambda record: record.boxes[0], reverse=True)
+
+
+@case("leaks", start=GROUPS)
+def identical_records_side_by_side(draft):
+    order = {tuple(group): n for n, group in enumerate({tuple(r.members) for r in draft.records})}
+    draft.records.sort(key=lambda record: order[tuple(record.members)])
+
+
+@case("leaks")
+def an_empty_record(draft):
+    draft.numbers = [*range(7), *range(8, len(draft.records) + 1)]
+
+
+@case("leaks")
+def unsorted_rows(draft):
+    def swap(table):
+        rows = np.arange(len(table))
+        rows[[3, 4]] = rows[[4, 3]]
+        return table.take(pa.array(rows))
+
+    draft.edit_table = swap
+
+
+# Values
+
+
+@case("leaks")
+def a_stray_raw_coordinate(draft):
+    draft.edit_table = lambda table: edited(table, "lat", 5, table["lat"][5].as_py() + 1e-4)
+
+
+@case("leaks")
+def swapped_degrees(draft):
+    draft.edit_table = lambda table: table.rename_columns([*table.column_names[:8], "lng", "lat"]).select(
+        table.column_names
+    )
+
+
+@case("leaks")
+def a_true_time(draft):
+    draft.edit_table = lambda table: column(
+        table, "datetime", table["datetime"].cast(pa.int64()).to_numpy() + 60_000, pa.int64()
+    ).cast(table.schema)
+
+
+@case("leaks")
+def an_edge_off_the_grid(draft):
+    def edit(table):
+        return rebuilt(edited(table, "x_max", 5, table["x_max"][5].as_py() + 37))
+
+    draft.edit_table = edit
+
+
+@case("leaks")
+def a_time_off_the_grid(draft):
+    def edit(table):
+        start = table["t_start"].cast(pa.int64()).to_numpy().copy()
+        start[0] -= 1500
+        return rebuilt(column(table, "t_start", start, pa.int64()).cast(table.schema))
+
+    draft.edit_table = edit
+
+
+@case("cover leaks suppression truth", "cover leaks truth")
+def an_empty_box(draft):
+    def edit(table):
+        last = table.slice(len(table) - 1)
+        stop = last["t_end"].cast(pa.int64()).to_numpy() + 60_000
+        empty = pa.table({**{name: last[name] for name in last.column_names}, "t_start": pa.array(stop, pa.int64())})
+        empty = empty.set_column(2, "t_end", pa.array(stop, pa.int64())).select(table.column_names).cast(table.schema)
+        return rebuilt(pa.concat_tables([table, empty]))
+
+    draft.edit_table = edit
+
+
+def relaxed(kinds, sabotage):
+    """Broken values also take cover away; the value itself must be named."""
+    CASES.append(pytest.param(RING, sabotage, kinds, None, id=sabotage.__name__))
+    return sabotage
+
+
+def not_a_number(draft):
+    draft.edit_table = lambda table: edited(table, "lng", 5, float("nan"))
+
+
+def a_missing_value(draft):
+    draft.edit_table = lambda table: edited(table, "x_min", 5, None)
+
+
+def a_missing_number(draft):
+    draft.edit_table = lambda table: edited(table, "uid", 5, None)
+
+
+for broken in (not_a_number, a_missing_value, a_missing_number):
+    relaxed({"leaks"}, broken)
+
+
+# Columns, types, metadata
+
+
+@case("leaks")
+def an_extra_column(draft):
+    draft.edit_table = lambda table: table.append_column("home", pa.array(["x"] * len(table)))
+
+
+@case("leaks")
+def other_order_of_columns(draft):
+    draft.edit_table = lambda table: table.select([*table.column_names[1:], "uid"])
+
+
+@case("leaks")
+def a_missing_column(draft):
+    draft.edit_table = lambda table: table.drop_columns(["t_end"])
+
+
+@case("leaks")
+def a_wrong_type(draft):
+    draft.edit_table = lambda table: table.set_column(0, "uid", table["uid"].cast(pa.int32()))
+
+
+@case("leaks")
+def a_finer_type_of_time(draft):
+    draft.edit_table = lambda table: table.set_column(1, "t_start", table["t_start"].cast(pa.timestamp("us", "UTC")))
+
+
+@case("leaks")
+def stray_metadata(draft):
+    draft.edit_table = lambda table: table.replace_schema_metadata({"pandas": "{}"})
+
+
+@case("leaks")
+def metadata_of_a_column(draft):
+    def edit(table):
+        return table.cast(pa.schema([table.schema.field(0).with_metadata({"from": "x"}), *list(table.schema)[1:]]))
+
+    draft.edit_table = edit
+
+
+@case("leaks")
+def a_seed_among_the_parameters(draft):
+    draft.edit_shoal = lambda shoal: {**shoal, "parameters": {"k": K, "seed": 7}}
+
+
+@case("leaks")
+def a_path_among_the_parameters(draft):
+    draft.edit_shoal = lambda shoal: {**shoal, "parameters": {"k": K, "from": "/home/x.csv"}}
+
+
+@case("leaks")
+def an_extra_key(draft):
+    draft.edit_shoal = lambda shoal: {**shoal, "host": "x"}
+
+
+# Manifest
+
+
+@case("integrity")
+def a_wrong_hash(draft):
+    draft.stale_hash = True
+
+
+@case("integrity")
+def a_manifest_with_a_member_missing(draft):
+    draft.edit_manifest = lambda manifest: {key: manifest[key] for key in manifest if key != "seeded"}
+
+
+@case("integrity")
+def a_manifest_without_the_file(draft):
+    draft.edit_manifest = lambda manifest: {**manifest, "files": {"other.parquet": "0" * 64}}
+
+
+@case("integrity")
+def a_manifest_that_claims_more(draft):
+    draft.edit_manifest = lambda manifest: {
+        **manifest,
+        "shoal": {**manifest["shoal"], "claim": {"name": "cover", "k": 9}},
+    }
+
+
+@case("integrity")
+def a_claim_nobody_knows(draft):
+    draft.claim = {"name": "perfect", "k": K}
+
+
+@case("integrity")
+def a_seeded_release_that_claims_cover(draft):
+    draft.seeded = True
+
+
+@case("leaks")
+def exact_counts(draft):
+    draft.edit_manifest = lambda manifest: {
+        **manifest,
+        "counts": {**manifest["counts"], "samples_published": PEOPLE.samples + 1},
+    }
+
+
+@case("integrity")
+def a_wrong_number_of_records(draft):
+    draft.edit_manifest = lambda manifest: {**manifest, "counts": {**manifest["counts"], "records": 90}}
+
+
+# Audit
+
+
+def audit_case(sabotage):
+    CASES.append(pytest.param(RING, sabotage, {"audit"}, set(), id="audit_" + sabotage.__name__))
+    return sabotage
+
+
+@audit_case
+def unknown_label(draft):
+    draft.edit_audit = lambda rows: [*rows[:-1], (*rows[-1][:2], "nobody")]
+
+
+@audit_case
+def unknown_record(draft):
+    draft.edit_audit = lambda rows: [*rows, (len(PEOPLE), rows[0][1], rows[0][1])]
+
+
+@audit_case
+def no_owner_row(draft):
+    draft.edit_audit = lambda rows: [row for row in rows if row[0] != 3 or row[1] != row[2]]
+
+
+@audit_case
+def record_left_out(draft):
+    draft.edit_audit = lambda rows: [row for row in rows if row[0] != 3]
+
+
+@audit_case
+def row_twice(draft):
+    draft.edit_audit = lambda rows: [*rows, rows[0]]
+
+
+@audit_case
+def published_and_not(draft):
+    draft.edit_audit = lambda rows: [*rows, (None, rows[0][1], rows[0][1])]
+
+
+@pytest.mark.parametrize(("start", "sabotage", "kinds", "without"), CASES)
+def test_sabotage_is_named(start, sabotage, kinds, without, tmp_path):
+    draft = start.copy()
+    sabotage(draft)
+    path, audit = draft.write(tmp_path)
+    seen = verify(PEOPLE, path, audit=audit)
+    blind = verify(PEOPLE, path)
+    assert not seen.ok
+    if without is None:
+        assert kinds <= set(seen.failures)
+        assert kinds <= set(blind.failures)
+        return
+    assert set(seen.failures) == kinds
+    assert set(blind.failures) == without
+    assert blind.ok == (not without)
+
+
+@pytest.mark.parametrize("start", [RING, GROUPS], ids=["cover", "groups"])
+@pytest.mark.parametrize("name", ["release.parquet", "release.csv"])
+@pytest.mark.parametrize("exact", [False, True])
+def test_what_is_not_broken_passes(start, name, exact, tmp_path):
+    path, audit = start.write(tmp_path, name)
+    for shown in (audit, None):
+        verdict = verify(PEOPLE, path, audit=shown, exact=exact)
+        assert verdict.ok, verdict.messages
+        assert {"integrity", "leaks", "truth"} <= set(verdict.checked)
+        assert ("audit" in verdict.checked) == (shown is not None)
+
+
+def test_there_are_at_least_a_dozen():
+    assert len(CASES) >= 40
+
+
+@pytest.mark.parametrize("name", ["a_stray_raw_coordinate", "an_edge_off_the_grid", "one_sample_outside", "copied_ids"])
+def test_sabotage_in_csv_is_named(name, tmp_path):
+    start, sabotage, _, without = next(case.values for case in CASES if case.id == name)
+    draft = start.copy()
+    sabotage(draft)
+    path, _ = draft.write(tmp_path, "release.csv")
+    assert set(verify(PEOPLE, path).failures) == without
+
+
+def test_one_way_cover_is_told_beside(tmp_path):
+    draft = RING.copy()
+    giant_boxes_and_raw_copies(draft)
+    path, _ = draft.write(tmp_path)
+    verdict = verify(PEOPLE, path)
+    assert verdict.figures["one_way_min"] >= K
+    assert any("one-way only" in message for message in verdict.messages)
+
+
+def test_fresh_random_numberings_pass(tmp_path):
+    for seed in range(20):
+        draft = GROUPS.copy()
+        random.Random(seed).shuffle(draft.records)
+        path, audit = draft.write(tmp_path)
+        assert verify(PEOPLE, path, audit=audit).ok
+        assert verify(PEOPLE, path).ok

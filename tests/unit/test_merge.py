@@ -1,0 +1,128 @@
+"""k_merge against brute force over all partitions."""
+
+import numpy as np
+import pytest
+
+import shoal
+from shoal.errors import InputError, SettingsError
+from shoal.kernels.merge import pair_owner_costs
+from tests.oracle.merge import cheapest, cost_of, holds
+
+OBJECTIVES = ("sum", "owner", "members")
+
+
+def random_case(rng, largest=11):
+    """A few short trajectories on a small grid, with many ties in time."""
+    n_users = int(rng.integers(2, 6))
+    slots = int(rng.integers(2, 12))
+    sizes = rng.integers(1, max(2, largest // n_users) + 2, n_users)
+    side = int(rng.integers(1, 30))
+    return [
+        [(int(t), int(x), int(y)) for t, x, y in np.stack([rng.integers(0, slots, n), *rng.integers(-side, side, (2, n))], 1)]
+        for n in sizes
+    ]
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("block", range(4))
+def test_equals_brute_force(objective, block):
+    """4 blocks × 200 cases × 3 objectives = 2,400 cases, L = 2…5."""
+    rng = np.random.default_rng([block, 7])
+    for _ in range(200):
+        trajectories = random_case(rng)
+        boxes, cost = shoal.k_merge([np.array(s) for s in trajectories], objective)
+        assert cost == pytest.approx(cheapest(trajectories, objective), rel=1e-12)
+        assert cost == pytest.approx(cost_of(boxes.tolist(), trajectories, objective), rel=1e-12)
+        assert (boxes[1:, 0] > boxes[:-1, 1]).all()
+        for samples in trajectories:
+            assert all(any(holds(box, s) for box in boxes) for s in samples)
+            assert all(any(holds(box, s) for s in samples) for box in boxes)
+
+
+def test_boxes_are_tight():
+    trajectories = random_case(np.random.default_rng(3))
+    boxes, _ = shoal.k_merge([np.array(s) for s in trajectories])
+    for box in boxes:
+        inside = np.array([s for samples in trajectories for s in samples if box[0] <= s[0] <= box[1]])
+        assert box.tolist() == np.stack([inside.min(0), inside.max(0)], 1).ravel().tolist()
+
+
+def test_one_trajectory_keeps_its_slots():
+    boxes, cost = shoal.k_merge([np.array([(3, 1, 1), (0, 5, 5), (3, 2, 1)])])
+    assert boxes.tolist() == [[0, 0, 5, 5, 5, 5], [3, 3, 1, 2, 1, 1]]
+    assert cost == 2 + 3
+
+
+def test_ties_take_the_later_start():
+    a, b = np.array([(0, 0, 0), (4, 0, 0)]), np.array([(2, 0, 0), (4, 0, 0)])
+    boxes, _ = shoal.k_merge([a, b])
+    assert boxes[:, :2].tolist() == [[0, 2], [4, 4]]
+    # {0,2},{3,5} and {0,2,3},{5,…} never tie here; {0,1},{2,3} beats merging, and equal splits go late.
+    boxes, _ = shoal.k_merge([np.array([(0, 0, 0), (2, 0, 0)]), np.array([(1, 0, 0)])])
+    assert boxes.tolist() == [[0, 2, 0, 0, 0, 0]]
+
+
+def pair(trajectories, bounds=(np.inf, np.inf)):
+    a, b = (np.array(sorted(s), np.int32) for s in trajectories)
+    t, x, y = np.ascontiguousarray(np.concatenate([a, b]).T)
+    n = len(t) + 1
+    scratch = np.empty((7, n), np.int64), np.empty(n, np.uint64), np.empty((2, n))
+    return pair_owner_costs(t, x, y, 0, len(a), len(a), n - 1, *bounds, *scratch)
+
+
+def test_pair_kernel_gives_both_roles():
+    rng = np.random.default_rng(11)
+    for _ in range(600):
+        trajectories = random_case(rng)[:2]
+        expected = cheapest(trajectories, "owner"), cheapest(trajectories[::-1], "owner")
+        assert pair(trajectories) == pytest.approx(expected, rel=1e-12)
+
+
+def test_pair_kernel_agrees_with_the_general_one_on_long_trajectories():
+    rng = np.random.default_rng(12)
+    for _ in range(60):
+        trajectories = [
+            np.stack([rng.integers(0, 900, n), *rng.integers(0, 200, (2, n))], 1) for n in rng.integers(1, 300, 2)
+        ]
+        expected = shoal.k_merge(trajectories, "owner")[1], shoal.k_merge(trajectories[::-1], "owner")[1]
+        assert pair([s.tolist() for s in trajectories]) == pytest.approx(expected, rel=1e-12)
+
+
+def test_abandoning_never_loses_a_cost_within_its_bound():
+    rng = np.random.default_rng(13)
+    abandoned = 0
+    for _ in range(300):
+        trajectories = [
+            np.stack([rng.integers(0, 400, n), *rng.integers(0, 50, (2, n))], 1).tolist() for n in rng.integers(20, 90, 2)
+        ]
+        exact = pair(trajectories)
+        bounds = tuple(np.array(exact) * rng.uniform(0.2, 1.4, 2))
+        got = pair(trajectories, bounds)
+        if got == (np.inf, np.inf):
+            abandoned += 1
+            assert exact[0] > bounds[0]
+            assert exact[1] > bounds[1]
+        else:
+            assert got == exact
+    assert abandoned > 20
+
+
+def test_a_million_samples_in_a_slot():
+    crowd = np.zeros((1_000_000, 3), np.int64)
+    crowd[:, 1] = np.arange(1_000_000)
+    boxes, cost = shoal.k_merge([crowd, np.array([(0, 5, 5), (1, 5, 5)])])
+    assert boxes.tolist() == [[0, 1, 0, 999_999, 0, 5]]
+    assert cost == 2 * (1_000_000 + 6)
+
+
+@pytest.mark.parametrize(
+    "bad", [[], [np.zeros((0, 3), int)], [np.zeros((2, 2), int)], [np.zeros((2, 3))], [[(0, 0, 0), (2**40, 0, 0)]]]
+)
+def test_bad_trajectories(bad):
+    with pytest.raises(InputError):
+        shoal.k_merge(bad)
+
+
+def test_bad_objective():
+    with pytest.raises(SettingsError):
+        shoal.k_merge([[(0, 0, 0)]], "least")

@@ -1,0 +1,161 @@
+"""k-scale against its slow twin, and the promises of its three constraints."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import shoal
+from shoal.errors import SettingsError, TooFewUsers
+from shoal.frame import Frame
+from shoal.methods.constraints import clusters, k_pick, nu_k_pick
+from shoal.neighbours import pair_costs, proxy_candidates, signatures
+from shoal.trajectories import build
+from tests.oracle import kscale as slow
+from tests.people import random_people
+
+
+def sets(release):
+    m = release.members
+    return [set(m.indices[a:b].tolist()) - {o} for o, a, b in zip(m.owners, m.offsets, m.offsets[1:], strict=False)]
+
+
+def test_signatures():
+    people = random_people(40, seed=1)
+    fast = np.stack(signatures(people), axis=1)
+    assert fast == pytest.approx(np.array([slow.square(people.user(u).tolist()) for u in range(40)]))
+
+
+@pytest.mark.parametrize("n", [1, 5, 39])
+def test_candidates(n):
+    people = random_people(40, seed=2)
+    first, second = proxy_candidates(signatures(people), n)
+    got = [set() for _ in range(40)]
+    for i, j in zip(first, second, strict=True):
+        assert i < j
+        got[i].add(int(j))
+        got[j].add(int(i))
+    assert got == slow.candidates(people, n)
+
+
+@pytest.mark.parametrize(("k", "candidates"), [(2, 3), (3, 6), (5, 100)])
+@pytest.mark.parametrize("seed", range(3))
+def test_equals_the_slow_twin(k, candidates, seed):
+    people = random_people(30, seed=seed, mean=6)
+    release = shoal.KScale(k=k, candidates=candidates).anonymize(people)
+    assert sets(release) == slow.nu_k_pick(people, k, max(candidates, k - 1))
+    for record, members in enumerate(sets(release)):
+        boxes, _ = shoal.k_merge([people.user(u) for u in [record, *sorted(members)]], "owner")
+        assert release.record(record).tolist() == boxes.tolist()
+
+
+@pytest.mark.parametrize("constraint", ["nu-k-pick", "k-pick"])
+@pytest.mark.parametrize("k", [2, 4])
+def test_everyone_is_in_k_records(constraint, k):
+    release = shoal.KScale(k=k, constraint=constraint, candidates=20).anonymize(random_people(60, seed=5))
+    times = np.bincount(release.members.indices, minlength=60)
+    assert times.min() >= k
+    assert min(map(len, sets(release))) >= 1
+    if constraint == "k-pick":
+        assert set(times.tolist()) == {k}
+        assert {len(members) for members in sets(release)} == {k - 1}
+    assert str(release.claim) == f"cover({k})"
+
+
+@pytest.mark.parametrize("k", [2, 3, 7])
+def test_full_gives_identical_groups(k):
+    release = shoal.KScale(k=k, constraint="full", candidates=10).anonymize(random_people(61, seed=6))
+    groups = {}
+    for record, members in enumerate(sets(release)):
+        groups.setdefault(frozenset(members | {record}), []).append(release.record(record).tolist())
+    assert sum(map(len, groups)) == 61
+    for group, records in groups.items():
+        assert len(group) == len(records) >= k
+        assert all(record == records[0] for record in records)
+    assert str(release.claim) == f"k-anonymity({k})"
+
+
+def test_k_pick_widens_its_candidates():
+    """Two far crowds of odd sizes around one who is everybody's candidate: too few arcs at first."""
+    people = random_people(25, seed=8)
+    first, second = proxy_candidates(signatures(people), 1)
+    assert k_pick(pair_costs(people, first, second), 4) is None
+    release = shoal.KScale(k=4, constraint="k-pick", candidates=1).anonymize(people)
+    assert np.bincount(release.members.indices).tolist() == [4] * 25
+
+
+def test_a_user_who_is_nobodys_neighbour_is_hidden_too():
+    """A far user is among nobody's nearest; the symmetric support lets its column be filled all the same."""
+    near = random_people(20, seed=9)
+    far = np.array([[t, 100_000 + t, 100_000] for t in range(3)], np.int32)
+    rows = np.concatenate([*(near.user(u) for u in range(20)), far])
+    users = np.repeat(np.arange(21), [*near.counts, 3])
+    people = build(users, *np.ascontiguousarray(rows.T), labels=pa.array(range(21)), frame=Frame(crs=None))
+    (lonely,) = [u for u in range(21) if people.user(u)[0, 1] >= 100_000]
+    squares = signatures(people)
+    by_rank = [sorted(range(21), key=lambda v, u=u: slow.proxy([s[u] for s in squares], [s[v] for s in squares])) for u in range(21)]
+    assert all(lonely not in ranked[:4] for u, ranked in enumerate(by_rank) if u != lonely)
+    release = shoal.KScale(k=3, candidates=3).anonymize(people)
+    assert sum(lonely in members for members in sets(release)) >= 2
+
+
+def test_ties_go_to_the_lower_index():
+    """All users identical: every cost ties."""
+    users, t = np.divmod(np.arange(24, dtype=np.int32), 4)
+    people = build(users, t, t, t, labels=pa.array(range(6)), frame=Frame(crs=None))
+    first, second = np.triu_indices(6, 1)
+    rows, columns = nu_k_pick(pair_costs(people, first, second), 3)
+    picked = {c: set(rows[columns == c].tolist()) for c in range(6)}
+    assert picked[0] >= {1, 2}
+    assert picked[5] >= {0, 1}
+
+
+def test_threads_do_not_matter():
+    people = random_people(80, seed=10)
+    one, two = (shoal.KScale(k=3).anonymize(people, threads=n) for n in (1, 2))
+    assert (one.boxes == two.boxes).all()
+    assert (one.members.indices == two.members.indices).all()
+
+
+def test_clusters_join_leftovers():
+    """A path of neighbours that can't be cut into threes: the rest joins somebody's cluster."""
+    people = random_people(10, seed=11)
+    first, second = np.arange(9), np.arange(1, 10)
+    rows, _ = clusters(pair_costs(people, first, second), 2)
+    assert set(rows.tolist()) == set(range(10))
+
+
+def test_too_few_users():
+    with pytest.raises(TooFewUsers, match="3 users are left"):
+        shoal.KScale(k=4).anonymize(random_people(3))
+
+
+@pytest.mark.parametrize("wrong", [{"k": 1}, {"k": 0}, {"k": "many"}, {"constraint": "none"}, {"candidates": 0}, {"q": 1}])
+def test_wrong_parameters(wrong):
+    with pytest.raises(SettingsError):
+        shoal.KScale(**wrong)
+
+
+def test_frozen():
+    with pytest.raises(Exception, match="frozen"):
+        shoal.KScale(k=3).k = 2
+
+
+# Four two-sample trajectories (t, x) on which the constraints choose the sets of 003, Fig. 4, at k = 3.
+FIG_4 = [[(1, 5), (10, 4)], [(2, 0), (8, 2)], [(2, 9), (9, 10)], [(3, 6), (10, 6)]]
+
+
+@pytest.mark.parametrize(
+    ("constraint", "expected"),
+    [
+        ("full", [{2, 3, 4}, {1, 3, 4}, {1, 2, 4}, {1, 2, 3}]),
+        ("k-pick", [{2, 4}, {1, 3}, {2, 4}, {1, 3}]),
+        ("nu-k-pick", [{2, 3, 4}, {1}, {2, 4}, {1, 3}]),
+    ],
+)
+def test_figure_4(constraint, expected):
+    t, x = np.array(FIG_4, np.int32).reshape(-1, 2).T.copy()
+    users = np.repeat(np.arange(4), 2)
+    people = build(users, t, x, np.zeros_like(t), labels=pa.array([1, 2, 3, 4]), frame=Frame(crs=None))
+    assert people.labels.to_pylist() == [1, 2, 3, 4]
+    release = shoal.KScale(k=3, constraint=constraint).anonymize(people)
+    assert [{user + 1 for user in members} for members in sets(release)] == expected
