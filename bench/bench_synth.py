@@ -1,7 +1,7 @@
 """The population generator: time and memory at a million users, and its statistics.
 
 python bench/bench_synth.py                   1 M users x 144 samples: seconds, peak memory
-python bench/bench_synth.py --statistics      100,000 users: the table of docs/synth.md
+python bench/bench_synth.py --statistics      the table of docs/synth.md: as many users and samples as `civ` and `sen`
 """
 
 from __future__ import annotations
@@ -20,13 +20,15 @@ import numba
 import numpy as np
 
 POINTS = (1, 2, 3, 4, 5)
+# Users and samples per hour of Tab. I of paper 002, times 14 days.
+SIZES = {"civ": (82_728, 0.75 * 336), "sen": (286_926, 0.45 * 336)}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--statistics", action="store_true", help="measure statistics instead of speed")
-    parser.add_argument("--users", type=int, help="default: 1,000,000 for speed, 100,000 for statistics")
-    parser.add_argument("--samples", type=float, default=144.0)
+    parser.add_argument("--users", type=int, help="default: 1,000,000; for statistics those of civ and sen")
+    parser.add_argument("--samples", type=float, default=144.0, help="per user")
     parser.add_argument("--scene", choices=("nation", "town"), default="nation")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--seed", type=int, default=1)
@@ -36,11 +38,23 @@ def main() -> None:
     if given.child:
         print(json.dumps(generate(given)))
         return
-    figures = statistics(given) if given.statistics else speed(given)
-    for name, value in figures.items():
-        print(f"{name:<44} {value:>14,.4g}" if isinstance(value, float) else f"{name:<44} {value:>14}")
+    if not given.statistics:
+        columns = {"": speed(given)}
+    elif given.users:
+        columns = {"": statistics(given, given.users, given.samples)}
+    else:
+        columns = {name: statistics(given, *size) for name, size in SIZES.items()}
+    show(columns)
     if given.json:
-        given.json.write_text(json.dumps(figures, indent=1) + "\n")
+        given.json.write_text(json.dumps(columns, indent=1) + "\n")
+
+
+def show(columns: dict[str, dict[str, object]]) -> None:
+    print(f"{'':<46}" + "".join(f"{name:>40}" for name in columns))
+    for line in next(iter(columns.values())):
+        values = [column[line] for column in columns.values()]
+        texts = [f"{v:,.4g}" if isinstance(v, float) else f"{v:,}" if isinstance(v, int) else str(v) for v in values]
+        print(f"{line:<46}" + "".join(f"{text:>40}" for text in texts))
 
 
 def speed(given: argparse.Namespace) -> dict[str, object]:
@@ -85,13 +99,12 @@ def generate(given: argparse.Namespace) -> dict[str, object]:
     }
 
 
-def statistics(given: argparse.Namespace) -> dict[str, object]:
+def statistics(given: argparse.Namespace, users: int, samples: float) -> dict[str, object]:
     from shoal.frame import transformer
     from shoal.synth import synthesize
     from shoal.synth.places import CRS, make_places
 
-    users = given.users or 100_000
-    table = synthesize(users=users, samples=given.samples, scene=given.scene, threads=given.threads, seed=given.seed)
+    table = synthesize(users=users, samples=samples, scene=given.scene, threads=given.threads, seed=given.seed)
     places = make_places(given.scene, users, np.random.Generator(np.random.Philox(given.seed)))
     uid = table["uid"].to_numpy()
     second = table["datetime"].cast("int64").to_numpy() // 1000
@@ -181,12 +194,12 @@ def unicity(tower: np.ndarray, second: np.ndarray, counts: np.ndarray, rng: np.r
 def k_gap(
     second: np.ndarray, x: np.ndarray, y: np.ndarray, starts: np.ndarray, rng: np.random.Generator
 ) -> dict[str, object]:
-    """2-gap of 500 users among all, by brute force (near centres of mass first), on the grid of 1 min and 100 m."""
+    """2-gap of 300 users among all, by brute force (near centres of mass first), on the grid of 1 min and 100 m."""
     offsets = np.append(starts, len(second))
     t = (second // 60 - second.min() // 60).astype(np.int64)
     cells = np.floor(x / 100).astype(np.int64), np.floor(y / 100).astype(np.int64)
     centre = [np.add.reduceat(v, starts) / np.diff(offsets) for v in cells]
-    chosen = rng.choice(len(starts), min(500, len(starts)), replace=False)
+    chosen = rng.choice(len(starts), min(300, len(starts)), replace=False)
     gaps = np.empty(len(chosen))
     for i, a in enumerate(chosen):
         order = np.argsort(np.hypot(centre[0] - centre[0][a], centre[1] - centre[1][a]))

@@ -20,15 +20,15 @@ from shoal.trajectories import Trajectories
 
 CRS = "+proj=laea +lat_0=40 +lon_0=116 +datum=WGS84 +units=m +no_defs +type=crs"
 FRAME = Frame(crs=CRS, cell_m=100, slot_s=60)
-NOON = 20_000 * 1440  # a midnight in slots of one minute
+NOON = 20_000 * 1440  # a midnight of 2024 in slots of one minute
 TIME = pa.timestamp("ms", "UTC")
 
 
-def toy_people(users=60, samples=12, seed=1, frame=FRAME, city=40):
+def toy_people(users=60, samples=12, seed=1, frame=FRAME, city=40, start=NOON):
     """Give people who move at random in a small city for three days, labelled 0, 1, 2 … in random order."""
     draw = random.Random(seed)
     lists = [
-        sorted({(NOON + draw.randrange(3 * 1440), draw.randrange(city), draw.randrange(city)) for _ in range(samples)})
+        sorted({(start + draw.randrange(3 * 1440), draw.randrange(city), draw.randrange(city)) for _ in range(samples)})
         for _ in range(users)
     ]
     return people_of(lists, frame=frame, labels=draw.sample(range(users), users))

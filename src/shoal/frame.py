@@ -60,11 +60,13 @@ class Frame:
 
     def epoch_s(self, t: NDArray[Any]) -> NDArray[np.int64]:
         """Give the UTC epoch second at which slot t starts."""
-        return (t.astype(np.int64) + self.origin_slot) * self.slot_s
+        seconds: NDArray[np.int64] = (t.astype(np.int64) + self.origin_slot) * self.slot_s
+        return seconds
 
 
 def _floor_cells(metres: Any, cell_m: int) -> NDArray[np.int32]:
-    return np.floor(metres / cell_m).astype(np.int32)
+    cells: NDArray[np.int32] = np.floor(metres / cell_m).astype(np.int32)
+    return cells
 
 
 def local_crs(lng: int, lat: int) -> str:

@@ -30,7 +30,7 @@ def require_memory(needed: int, what: str, advice: str) -> None:
 
     >>> require_memory(2**60, "reading", "read fewer files")
     Traceback (most recent call last):
-    shoal.errors.TooLarge: reading would take about 1,152,921.5 TB of memory, more than the ... available; read fewer files
+    shoal.errors.TooLarge: reading would take about 1,152,921.5 TB of memory, more than ...; read fewer files
     """
     available = available_bytes()
     if needed > available:

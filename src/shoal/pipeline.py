@@ -118,7 +118,14 @@ def publish(
 
     def check(written: Path, audit: pa.Table | None) -> None:
         verdict = verify(
-            inputs, written, k=chosen.k, audit=audit, options=options, threads=threads, work_dir=scratch, progress=progress
+            inputs,
+            written,
+            k=chosen.k,
+            audit=audit,
+            options=options,
+            threads=threads,
+            work_dir=scratch,
+            progress=progress,
         )
         if not verdict.ok:
             raise NotVerified(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
 
 __all__ = ["SILENT", "Progress"]
 
@@ -14,15 +15,9 @@ __all__ = ["SILENT", "Progress"]
 class Progress(Protocol):
     """Draws the stages of a piece of work."""
 
-    def stage(self, name: str, total: float | None = None) -> _Stage:
+    def stage(self, name: str, total: float | None = None) -> AbstractContextManager[Callable[[float], None]]:
         """Open a stage of `total` units (None: unknown); the context gives a function that advances it."""
         ...
-
-
-class _Stage(Protocol):
-    def __enter__(self) -> Callable[[float], None]: ...
-
-    def __exit__(self, *error: object) -> bool | None: ...
 
 
 class _Silent:

@@ -1,6 +1,6 @@
 """k-merge by trying every partition of the slots (paper 002, Sec. III-C; 003, Eq. 4)."""
 
-from itertools import combinations
+from itertools import combinations, pairwise
 
 
 def box_of(samples):
@@ -43,7 +43,7 @@ def all_partitions(trajectories):
     for n_cuts in range(len(slots)):
         for cuts in combinations(range(1, len(slots)), n_cuts):
             edges = [0, *cuts, len(slots)]
-            parts = [set(slots[a:b]) for a, b in zip(edges, edges[1:], strict=False)]
+            parts = [set(slots[a:b]) for a, b in pairwise(edges)]
             inside = [[[s for s in samples if s[0] in part] for samples in trajectories] for part in parts]
             if all(all(of_one) for of_one in inside):
                 yield [box_of([s for of_one in part for s in of_one]) for part in inside]

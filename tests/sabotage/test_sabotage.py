@@ -5,9 +5,9 @@ import random
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests.releases import NOON, Record, bounds, grouped, merge, ring, samples_of, toy_people, with_derived
 
 from shoal.verifier import verify
+from tests.releases import NOON, Record, bounds, grouped, merge, ring, samples_of, toy_people, with_derived
 
 K = 4
 PEOPLE = toy_people()

@@ -126,7 +126,11 @@ def test_audit_and_run_record_are_private_and_right(release, people, tmp_path):
     for name in ("a.parquet", "run.json"):
         assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o600
     audit = pq.read_table(tmp_path / "a.parquet")
-    assert [(f.name, f.type) for f in audit.schema] == [("record", pa.int64()), ("owner", pa.string()), ("member", pa.string())]
+    assert [(f.name, f.type) for f in audit.schema] == [
+        ("record", pa.int64()),
+        ("owner", pa.string()),
+        ("member", pa.string()),
+    ]
     index = {label: n for n, label in enumerate(people.labels.to_pylist())}
     for record in range(40):
         rows = audit.filter(pa.compute.equal(audit["record"], record)).to_pylist()

@@ -18,7 +18,10 @@ def random_case(rng, largest=11):
     sizes = rng.integers(1, max(2, largest // n_users) + 2, n_users)
     side = int(rng.integers(1, 30))
     return [
-        [(int(t), int(x), int(y)) for t, x, y in np.stack([rng.integers(0, slots, n), *rng.integers(-side, side, (2, n))], 1)]
+        [
+            (int(t), int(x), int(y))
+            for t, x, y in np.stack([rng.integers(0, slots, n), *rng.integers(-side, side, (2, n))], 1)
+        ]
         for n in sizes
     ]
 
@@ -93,7 +96,8 @@ def test_abandoning_never_loses_a_cost_within_its_bound():
     abandoned = 0
     for _ in range(300):
         trajectories = [
-            np.stack([rng.integers(0, 400, n), *rng.integers(0, 50, (2, n))], 1).tolist() for n in rng.integers(20, 90, 2)
+            np.stack([rng.integers(0, 400, n), *rng.integers(0, 50, (2, n))], 1).tolist()
+            for n in rng.integers(20, 90, 2)
         ]
         exact = pair(trajectories)
         bounds = tuple(np.array(exact) * rng.uniform(0.2, 1.4, 2))

@@ -92,7 +92,10 @@ def test_a_user_who_is_nobodys_neighbour_is_hidden_too():
     people = build(users, *np.ascontiguousarray(rows.T), labels=pa.array(range(21)), frame=Frame(crs=None))
     (lonely,) = [u for u in range(21) if people.user(u)[0, 1] >= 100_000]
     squares = signatures(people)
-    by_rank = [sorted(range(21), key=lambda v, u=u: slow.proxy([s[u] for s in squares], [s[v] for s in squares])) for u in range(21)]
+    by_rank = [
+        sorted(range(21), key=lambda v, u=u: slow.proxy([s[u] for s in squares], [s[v] for s in squares]))
+        for u in range(21)
+    ]
     assert all(lonely not in ranked[:4] for u, ranked in enumerate(by_rank) if u != lonely)
     release = shoal.KScale(k=3, candidates=3).anonymize(people)
     assert sum(lonely in members for members in sets(release)) >= 2
@@ -129,7 +132,9 @@ def test_too_few_users():
         shoal.KScale(k=4).anonymize(random_people(3))
 
 
-@pytest.mark.parametrize("wrong", [{"k": 1}, {"k": 0}, {"k": "many"}, {"constraint": "none"}, {"candidates": 0}, {"q": 1}])
+@pytest.mark.parametrize(
+    "wrong", [{"k": 1}, {"k": 0}, {"k": "many"}, {"constraint": "none"}, {"candidates": 0}, {"q": 1}]
+)
 def test_wrong_parameters(wrong):
     with pytest.raises(SettingsError):
         shoal.KScale(**wrong)

@@ -114,6 +114,9 @@ def test_progress_counts_every_user(tmp_path):
 def test_unwritable_places_are_output_errors(tmp_path):
     with pytest.raises(OutputError, match="folder exists"):
         synthesize(tmp_path / "absent" / "people.parquet", users=2)
+    (tmp_path / "file").touch()
+    with pytest.raises(OutputError):
+        synthesize(tmp_path / "file" / "people.parquet", users=2)
     (tmp_path / "folder.parquet").mkdir()
     with pytest.raises(OutputError, match="is a folder"):
         synthesize(tmp_path / "folder.parquet", users=2, overwrite=True)

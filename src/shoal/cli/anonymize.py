@@ -32,13 +32,7 @@ def anonymize(
     reading: Reading = Reading(),  # noqa: B008  frozen
     running: Running = Running(),  # noqa: B008  frozen
 ) -> int:
-    """Make, verify and publish a release.
-
-    Reads events (user, time, place), hides everyone among at least k, writes OUTPUT and its manifest, and verifies
-    the written file against the input before it publishes. If the claim can't be shown, nothing is published.
-
-    Example: shoal anonymize events.parquet release.parquet --k 5 --tz Africa/Dakar --audit audit.parquet
-    """
+    """Make, verify and publish a release."""
     if len(paths) < 2:
         raise SettingsError("name at least one INPUT and, last, the OUTPUT: shoal anonymize events.csv release.parquet")
     chosen = {"k": k, "constraint": constraint, "candidates": candidates}

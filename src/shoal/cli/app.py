@@ -6,33 +6,87 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-from cyclopts import App, Parameter
+from cyclopts import App, CycloptsError, Parameter
 from cyclopts.config import Toml
 
 import shoal
-from shoal.errors import NotVerified, ShoalError
+from shoal.errors import NotVerified, SettingsError, ShoalError
 
 __all__ = ["app", "main"]
 
 BROKEN, FAILED, INTERRUPTED = 1, 2, 130
 
+
+def _worth_showing(default: Any) -> str | None:
+    return None if default in (None, False, "") else str(default)
+
+
 app = App(
     name="shoal",
     help="Publish people's trajectories so that everyone is hidden among at least k, and prove it on the file.",
     version=shoal.__version__,
-    default_parameter=Parameter(negative=()),
+    default_parameter=Parameter(negative=(), show_default=_worth_showing),
     help_format="plaintext",
     suppress_keyboard_interrupt=False,
     help_epilogue="Start with: shoal demo",
 )
-app.command("shoal.cli.demo:demo", name="demo", help="Tell the whole story on a generated town, in ./shoal-demo/.")
-app.command("shoal.cli.synth:synth", name="synth", help="Generate people: call records or GPS fixes.")
-app.command("shoal.cli.inspect:inspect", name="inspect", help="Say what is in a file and whether it would read.")
-app.command("shoal.cli.anonymize:anonymize", name="anonymize", help="Make, verify and publish a release.")
-app.command("shoal.cli.verify:verify", name="verify", help="Check a release against the original data.")
+# The texts stand here and not at the functions, so that help imports none of them.
+_COMMANDS = {
+    "demo": (
+        (
+            "Tell the whole story on a generated town, in ./shoal-demo/.\n\n"
+            "Generates a town, shows how exposed its people are, hides them among k and verifies the release."
+        ),
+        "[OPTIONS]",
+        "shoal demo",
+    ),
+    "synth": (
+        "Generate people: call records or GPS fixes.\n\nHomes, work, trips and calls of people who do not exist.",
+        "OUTPUT [OPTIONS]",
+        "shoal synth people.parquet --users 10000 --seed 1",
+    ),
+    "inspect": (
+        (
+            "Say what is in a file and whether it would read.\n\n"
+            "Users, samples, period, area, and what would be dropped and why. Places and times are given roughly "
+            "(tenths of a degree, whole days); nobody's own data is shown."
+        ),
+        "INPUT... [OPTIONS]",
+        "shoal inspect events.csv.gz --tz Africa/Dakar",
+    ),
+    "anonymize": (
+        (
+            "Make, verify and publish a release.\n\n"
+            "Reads events (user, time, place), hides everyone among at least k, writes OUTPUT and its manifest, and "
+            "verifies the written file against the input before it publishes. If the claim can't be shown, nothing is "
+            "published."
+        ),
+        "INPUT... OUTPUT [OPTIONS]",
+        "shoal anonymize events.parquet release.parquet --k 5 --tz Africa/Dakar --audit audit.parquet",
+    ),
+    "verify": (
+        (
+            "Check a release against the original data, from the files alone.\n\n"
+            "Exits 0 if everything holds, 1 if something does not, 2 if it could not be checked. Give the reading "
+            "options that the release was made with. CRS, cell and slot are taken from the release, unless another "
+            "tool made it."
+        ),
+        "ORIGINAL RELEASE [OPTIONS]",
+        "shoal verify events.parquet release.parquet --k 5 --tz Africa/Dakar --audit audit.parquet",
+    ),
+}
+for _name, (_text, _usage, _example) in _COMMANDS.items():
+    app.command(
+        f"shoal.cli.{_name}:{_name}",
+        name=_name,
+        help=_text,
+        usage=f"Usage: shoal {_name} {_usage}",
+        help_epilogue=f"Example: {_example}",
+    )
 
+_BARE: dict[str, Any] = {"result_action": "return_value", "exit_on_error": False, "print_error": False}
 _READS = {"anonymize", "inspect", "verify"}
 
 
@@ -41,14 +95,18 @@ def _launch(
     *tokens: Annotated[str, Parameter(show=False, allow_leading_hyphen=True)],
     config: Annotated[Path | None, Parameter(help="TOML file: [read] and one table per command.")] = None,
 ) -> int | None:
+    layers = []
     if config is not None:
         if not config.is_file():
-            raise ShoalError(f"the configuration file {config.name} is not there")
-        layers = [Toml(config)]
+            raise SettingsError(f"the configuration file {config.name} is not there")
+        layers.append(Toml(config))
         if tokens and tokens[0] in _READS:
             layers.append(Toml(config, root_keys=("read",), use_commands_as_keys=False))
-        app.config = tuple(layers)
-    result: int | None = app(tokens, result_action="return_value")
+    app.config = tuple(layers)
+    try:
+        result: int | None = app(tokens, **_BARE)
+    finally:
+        app.config = ()
     return result
 
 
@@ -56,7 +114,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the command line; exits 0 (done, holds), 1 (does not hold), 2 (could not), 130 (Ctrl-C)."""
     tokens = sys.argv[1:] if arguments is None else arguments
     try:
-        code = app.meta(tokens, result_action="return_value")
+        code = app.meta(tokens, **_BARE)
     except KeyboardInterrupt:
         _say_failure(tokens, "Interrupted", "stopped; nothing was published")
         code = INTERRUPTED
@@ -66,10 +124,13 @@ def main(arguments: list[str] | None = None) -> None:
     except ShoalError as error:
         _say_failure(tokens, type(error).__name__, str(error))
         code = FAILED
+    except CycloptsError as error:
+        _say_failure(tokens, "SettingsError", f"{_one_line(str(error))} See shoal --help.")
+        code = FAILED
     except MemoryError:
         _say_failure(tokens, "TooLarge", "memory ran out; use a larger machine or fewer rows (--period, --bbox)")
         code = FAILED
-    except Exception as error:  # noqa: BLE001  its text may hold values of the data
+    except Exception as error:
         if os.environ.get("SHOAL_DEBUG"):
             raise
         _say_failure(tokens, "InternalError", f"{type(error).__name__} in {_where(error)}; SHOAL_DEBUG=1 shows more")
@@ -79,8 +140,12 @@ def main(arguments: list[str] | None = None) -> None:
 
 def _say_failure(tokens: list[str], kind: str, message: str) -> None:
     if "--json" in tokens:
-        print(json.dumps({"ok": False, "error": {"kind": kind, "message": message}}))  # noqa: T201
+        print(json.dumps({"ok": False, "error": {"kind": kind, "message": message}}))
     sys.stderr.write(f"shoal: {message}\n")
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _where(error: BaseException) -> str:

@@ -27,10 +27,7 @@ def demo(
     k: Annotated[int, Parameter(help="Hide everyone among k.")] = 3,
     running: Running = Running(),  # noqa: B008  frozen
 ) -> int:
-    """Generate a town, show how exposed its people are, hide them among k, verify, and say where the files are.
-
-    Example: shoal demo
-    """
+    """Tell the whole story; the first steps of a newcomer."""
     folder.mkdir(parents=True, exist_ok=True)
     events, release, audit = (folder / name for name in ("events.parquet", "release.parquet", "audit.parquet"))
     quiet = running.quiet or running.json
@@ -41,13 +38,15 @@ def demo(
 
     with working(quiet=quiet) as progress:
         say(f"1. A town of {users:,} imaginary people, two weeks of their phone calls.")
-        synthesize(events, users=users, scene="town", seed=1, overwrite=True, threads=running.threads, progress=progress)
+        synthesize(
+            events, users=users, scene="town", seed=1, overwrite=True, threads=running.threads, progress=progress
+        )
         people = read(events, threads=running.threads, progress=progress)
         figures = summary(people)
         say(f"   {people.samples:,} calls; each says who, when and at which antenna. Names are already numbers.")
 
         alone = unicity(people, points=4)
-        say(f"2. Is that anonymous? Four calls that somebody happens to know of, to the hour and kilometre,")
+        say("2. Is that anonymous? Four calls that somebody happens to know of, to the hour and kilometre,")
         say(f"   single out {alone:.0%} of the people, and with them everything else they did.")
 
         say(f"3. So we hide everyone among {k}: merge people who move alike into common boxes of space and time.")

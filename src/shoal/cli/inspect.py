@@ -21,12 +21,7 @@ def inspect(
     reading: Reading = Reading(),  # noqa: B008  frozen
     running: Running = Running(),  # noqa: B008  frozen
 ) -> int:
-    """Say what is in a file and whether it would read: users, samples, period, area, what would be dropped.
-
-    Places and times are given roughly (tenths of a degree, whole days); no single person's data is shown.
-
-    Example: shoal inspect events.csv.gz --tz Africa/Dakar
-    """
+    """Say what is in a file."""
     if not paths:
         raise SettingsError("name a file: shoal inspect events.parquet")
     with working(quiet=running.quiet or running.json) as progress:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
@@ -38,22 +38,23 @@ class Reading:
 
     def options(self) -> ReadOptions:
         """Give them as ReadOptions; raises SettingsError for what makes no sense."""
-        from shoal.io.options import ReadOptions
+        from shoal.io.options import read_options
 
-        return ReadOptions(
-            columns=dict(_pair(part) for part in self.columns.split(",") if part),
-            tz=self.tz,
-            time_unit=self.time_unit,
-            crs=self.crs,
-            cell_m=self.cell,
-            slot_s=self.slot,
-            cells=self.cells,
-            min_samples=self.min_samples,
-            min_active_days=self.min_active_days,
-            bbox=_numbers(self.bbox),
-            period=None if self.period is None else self.period.split(","),
-            strict=self.strict,
-        )
+        given: dict[str, Any] = {
+            "columns": dict(_pair(part) for part in self.columns.split(",") if part),
+            "tz": self.tz,
+            "time_unit": self.time_unit,
+            "crs": self.crs,
+            "cell_m": self.cell,
+            "slot_s": self.slot,
+            "cells": self.cells,
+            "min_samples": self.min_samples,
+            "min_active_days": self.min_active_days,
+            "bbox": _numbers(self.bbox),
+            "period": None if self.period is None else self.period.split(","),
+            "strict": self.strict,
+        }
+        return read_options(**given)
 
 
 @Parameter(name="*", group="Running")
@@ -62,9 +63,9 @@ class Running:
     """How to run; none of it changes a result."""
 
     threads: Annotated[int | None, Parameter(help="Threads to use; by default all cores.")] = None
-    work_dir: Annotated[Path | None, Parameter(help="Folder for private spill files; by default beside the output.")] = (
-        None
-    )
+    work_dir: Annotated[
+        Path | None, Parameter(help="Folder for private spill files; by default beside the output.")
+    ] = None
     quiet: Annotated[bool, Parameter(help="No progress.")] = False
     json: Annotated[bool, Parameter(help="Print JSON.")] = False
 

@@ -28,10 +28,7 @@ def synth(
     overwrite: Annotated[bool, Parameter(help="Replace an existing file.")] = False,
     running: Running = Running(),  # noqa: B008  frozen
 ) -> int:
-    """Generate people: homes, work, trips, calls or GPS fixes; nobody real.
-
-    Example: shoal synth people.parquet --users 10000 --seed 1
-    """
+    """Generate people."""
     with working(quiet=running.quiet or running.json) as progress:
         synthesize(
             output,

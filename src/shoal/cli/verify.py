@@ -26,13 +26,7 @@ def verify(
     reading: Reading = Reading(),  # noqa: B008  frozen
     running: Running = Running(),  # noqa: B008  frozen
 ) -> int:
-    """Check a release against the original data, from the files alone.
-
-    Exits 0 if everything holds, 1 if something does not, 2 if it could not be checked. Give the reading options
-    that the release was made with. CRS, cell and slot are taken from the release, unless another tool made it.
-
-    Example: shoal verify events.parquet release.parquet --k 5 --tz Africa/Dakar --audit audit.parquet
-    """
+    """Check a release; 0 holds, 1 does not, 2 (raised) could not be checked."""
     with working(quiet=running.quiet or running.json) as progress:
         verdict = check(
             str(original),

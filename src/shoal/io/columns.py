@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from shoal.errors import ColumnsNotFound
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 __all__ = ["Columns", "find_cell_columns", "find_columns", "printable"]
 
@@ -82,7 +85,7 @@ def find_columns(names: Sequence[str], given: Mapping[str, str], where: str, *, 
     if (wants_days or not look("time")) and not (look("day") and look("slot")):
         raise _missing("a column for the time", names, where)
     for roles in _place_order(chosen, has_cells=has_cells):
-        if all([look(role) for role in roles]):
+        if all(look(role) for role in roles):
             break
         for role in roles:
             found.pop(role, None)
@@ -126,7 +129,9 @@ def _match(role: str, tiers: tuple[frozenset[str], ...], names: Sequence[str], w
         hits = [name for name in names if name.strip().lower() in tier]
         if len(hits) > 1:
             listed = ", ".join(_shown(hits))
-            raise ColumnsNotFound(f"{where}: several columns could be the {role}: {listed}; say which: --columns {role}=…")
+            raise ColumnsNotFound(
+                f"{where}: several columns could be the {role}: {listed}; say which: --columns {role}=…"
+            )
         if hits:
             return hits[0]
     return None

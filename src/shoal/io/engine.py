@@ -5,16 +5,20 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from shoal.errors import OutputError, ShoalError, TooLarge, UnreadableFile
+from shoal.errors import OutputError, TooLarge, UnreadableFile
 
-__all__ = ["available_memory", "check_memory", "cpus", "open_engine", "quoted", "text_literal"]
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+__all__ = ["ROW_BYTES", "available_memory", "check_memory", "cpus", "open_engine", "quoted", "text_literal"]
+
+ROW_BYTES = 72  # what a row takes at the worst moment between the file and finished trajectories
 
 
 def cpus(threads: int | None) -> int:
@@ -88,10 +92,13 @@ def open_engine(
             yield connection
     except (duckdb.OutOfMemoryException, MemoryError):
         raise TooLarge("reading takes more memory than is free; read fewer files, or use a larger machine") from None
-    except (duckdb.Error, pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        if isinstance(error, ShoalError):
-            raise
-        raise UnreadableFile(f"{_names(paths)}: can't be read; cut off, damaged, or not what its ending says") from None
+    except (duckdb.Error, pa.ArrowException, OSError, RuntimeError, UnicodeDecodeError) as error:
+        if isinstance(error, duckdb.InterruptException) or str(error) == "Query interrupted":
+            raise KeyboardInterrupt from None
+        raise UnreadableFile(
+            f"{_names(paths)}: can't be read: cut off, damaged, not what its ending says, "
+            "or text with broken quotes or two kinds of line ends"
+        ) from None
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

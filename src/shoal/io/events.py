@@ -3,31 +3,35 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, NoReturn
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from shoal.errors import BadRows, LikelySwapped, NoValidRows, SettingsError
 from shoal.io.account import BAD_CELL, BAD_PLACE, BAD_RANGE, BAD_ROW, BAD_TIME, BAD_USER, BAD_YEAR, ROW_RULES, Account
 from shoal.io.columns import printable
-from shoal.io.engine import check_memory, cpus, open_engine
-from shoal.io.options import ReadOptions
+from shoal.io.engine import ROW_BYTES, check_memory, cpus, open_engine
 from shoal.io.parse import Parsed, load_cells, parse, rejected_rows
 from shoal.io.rules import KEPT, Rows, Rules, judge
-from shoal.io.sources import Source, find_sources
+from shoal.io.sources import Source, find_sources, text_bytes
 from shoal.io.times import LOCAL, NO_TIME, NUMBER, zone
-from shoal.progress import SILENT, Progress
+from shoal.progress import SILENT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from shoal.io.options import ReadOptions
+    from shoal.progress import Progress
 
 __all__ = ["Events", "Input", "read_events"]
 
-ROW_BYTES = 72  # what a row takes at the worst moment between here and finished trajectories
-TEXT_ROW = 24  # rows of text are seldom shorter: user, time and place
 BATCH = 1 << 17
 _SWAPPED = 0.2  # a share of rows with impossible latitude and possible longitude that is no accident
 _STRICT = {BAD_ROW, BAD_USER, BAD_TIME, BAD_YEAR, BAD_PLACE, BAD_RANGE, BAD_CELL}
@@ -82,6 +86,7 @@ def read_events(
     Raises InputError and its kinds, SettingsError, TooLarge. Cost: about a second for 10 million rows of Parquet,
     five for CSV; 28 bytes a row, besides the engine's share (half of the free memory at most).
 
+    >>> from shoal.io.options import ReadOptions
     >>> table = pa.table({"uid": [7, 7], "time": [0, 60], "lat": [39.9, 91.0], "lng": [116.4, 116.4]})
     >>> events = read_events(table, ReadOptions())
     >>> len(events), events.account.dropped
@@ -98,7 +103,7 @@ def read_events(
         with progress.stage("read", total) as advance:
             columns, tally = _collect(_stream(engine, parsed, options), rules, total, advance)
     tally.codes[0] = rejected
-    _check(tally, parsed, options)
+    _check(tally, parsed)
     if options.strict and any(tally.codes[ROW_RULES.index(rule)] for rule in _STRICT):
         _raise_bad_row(source, sources, options, malformed=rejected > 0)
     account = _account(tally, parsed, options)
@@ -113,8 +118,7 @@ def _sources(source: Input) -> list[Source]:
         sources = [Source("table", "table", rows=source.num_rows, shape=("table",))]
     else:
         sources = find_sources(source)
-    rows = sum(s.rows + s.size // TEXT_ROW // 2 for s in sources)
-    check_memory(rows * ROW_BYTES, f"reading up to {rows:,} rows")
+    check_memory(sum(s.rows * ROW_BYTES + text_bytes(s.size) for s in sources), "reading")
     return sources
 
 
@@ -141,19 +145,21 @@ def _open(
 def _rules(parsed: Parsed, options: ReadOptions) -> Rules:
     if parsed.place == "metres" and options.crs is None and options.bbox is not None:
         raise SettingsError("a bounding box is in degrees, but the places are grid cells; leave out --bbox")
-    common = {"period_ms": options.period_ms(), "bbox": options.bbox}
     if parsed.place != "metres":
-        return Rules(max_a=180, max_b=90, from_cells=parsed.place == "cell", **common)
-    limit = 1e8 if options.crs else (2**31 - 1) / options.cell_m - 1
-    return Rules(max_a=limit, max_b=limit, crs=options.crs, **common)
+        limits = Rules(max_a=180, max_b=90, from_cells=parsed.place == "cell")
+    elif options.crs is not None:
+        limits = Rules(max_a=1e8, max_b=1e8, crs=options.crs)
+    else:
+        most = (2**31 - 1) // options.cell_m - 1
+        limits = Rules(max_a=most, max_b=most)
+    return replace(limits, period_ms=options.period_ms(), bbox=options.bbox)
 
 
 def _load_labels(engine: Any, parsed: Parsed) -> tuple[pa.Array, int]:
-    """Number the users in the order of their labels; give the labels and the number of rows."""
-    engine.execute(
-        "CREATE TEMP TABLE labels AS SELECT u, CAST(row_number() OVER (ORDER BY u) - 1 AS INTEGER) AS code "
-        f"FROM (SELECT DISTINCT u FROM ({parsed.sql}) WHERE u IS NOT NULL)"  # noqa: S608  our own SQL
-    )
+    """Give the users numbers in the order of their labels; return the labels and the number of rows."""
+    users = f"SELECT DISTINCT u FROM ({parsed.sql}) WHERE u IS NOT NULL"  # noqa: S608  our own SQL
+    numbered = "SELECT u, CAST(row_number() OVER (ORDER BY u) - 1 AS INTEGER) AS code"
+    engine.execute(f"CREATE TEMP TABLE labels AS {numbered} FROM ({users})")
     labels = engine.sql("SELECT u FROM labels ORDER BY code").to_arrow_table().column(0).combine_chunks()
     (total,) = engine.execute(f"SELECT count(*) FROM ({parsed.sql})").fetchall()[0]  # noqa: S608
     return labels, int(total)
@@ -201,11 +207,11 @@ def _collect(
     stream: Iterator[tuple[Rows, set[int]]], rules: Rules, total: int, advance: Callable[[float], None]
 ) -> tuple[Rows, _Tally]:
     """Copy the rows that are kept into arrays, and count the others by rule."""
-    kept = Rows(*(np.empty(total, dtype=kind) for kind in (np.int32, np.int64, np.float64, np.float64)))
+    kept = Rows(np.empty(total, np.int32), np.empty(total, np.int64), np.empty(total), np.empty(total))
     tally = _Tally(np.zeros(KEPT + 1, dtype=np.int64))
     end = 0
-    for rows, kinds in stream:
-        codes = judge(rows, rules)
+    for batch, kinds in stream:
+        rows, codes = batch, judge(batch, rules)
         tally.kinds |= kinds
         if codes is not None:
             tally.codes += np.bincount(codes, minlength=KEPT + 1)
@@ -222,7 +228,7 @@ def _collect(
     return Rows(kept.users[:end], kept.ms[:end], kept.a[:end], kept.b[:end]), tally
 
 
-def _check(tally: _Tally, parsed: Parsed, options: ReadOptions) -> None:
+def _check(tally: _Tally, parsed: Parsed) -> None:
     """Raise for what is wrong with the whole rather than with a row."""
     places = int(tally.codes[KEPT] + tally.codes[ROW_RULES.index(BAD_RANGE)])
     if parsed.place == "degrees" and tally.swapped > _SWAPPED * places:
@@ -270,7 +276,9 @@ def _events(columns: Rows, labels: pa.Array, parsed: Parsed, options: ReadOption
         return Events(users, labels, columns.ms, None, None, columns.a, columns.b, account)
     if (np.floor(columns.a) != columns.a).any() or (np.floor(columns.b) != columns.b).any():
         raise SettingsError("x and y are not whole numbers: metres need their CRS, e.g. --crs EPSG:32650")
-    return Events(users, labels, columns.ms, None, None, columns.a * options.cell_m, columns.b * options.cell_m, account)
+    return Events(
+        users, labels, columns.ms, None, None, columns.a * options.cell_m, columns.b * options.cell_m, account
+    )
 
 
 def _raise_bad_row(source: Input, sources: Sequence[Source], options: ReadOptions, *, malformed: bool) -> NoReturn:

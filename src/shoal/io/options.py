@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime
-from pathlib import Path
+from pathlib import Path  # noqa: TC003  pydantic needs it
 from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, ConfigDict, ValidationError, field_validator, model_validator
 
 from shoal.errors import SettingsError
-from shoal.io.units import Metres, Seconds
+from shoal.io.units import Metres, Seconds  # noqa: TC001  pydantic needs them
 
 __all__ = ["ROLES", "ReadOptions", "read_options"]
 
@@ -57,9 +57,7 @@ class ReadOptions(BaseModel):
     def _known_zone(cls, tz: str) -> str:
         try:
             ZoneInfo(tz)
-        except (OSError, ValueError):  # ZoneInfoNotFoundError is a KeyError, listed apart for its message
-            raise SettingsError(_ZONE) from None
-        except KeyError:
+        except (KeyError, OSError, ValueError):
             raise SettingsError(_ZONE) from None
         return tz
 

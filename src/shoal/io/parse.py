@@ -1,21 +1,25 @@
 """Parse: SQL that turns any input into the same five columns.
 
 Every source becomes rows of `u` (user, BIGINT or VARCHAR), `ms` (epoch milliseconds, NULL for unreadable),
-`kind` (of time: local ones still lack their zone), `a` and `b` (place; NULL or NaN for unreadable). Nothing is dropped here.
+`kind` (of time: local ones still lack their zone), `a` and `b` (place; NULL or NaN for unreadable). Nothing is
+dropped here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shoal.errors import ColumnsNotFound, InputError, TooLarge
 from shoal.io.columns import Columns, find_cell_columns, find_columns
 from shoal.io.engine import quoted, text_literal
-from shoal.io.options import ReadOptions
 from shoal.io.sources import MAX_COLUMNS, Source
 from shoal.io.times import LOCAL, NUMBER, ZONED, days_sql, kind_sql, number_sql, text_sql
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from shoal.io.options import ReadOptions
 
 __all__ = ["Parsed", "load_cells", "parse", "rejected_rows"]
 
@@ -83,7 +87,7 @@ def parse(engine: Any, sources: Sequence[Source], options: ReadOptions, *, once:
 
 
 def load_cells(engine: Any, sources: Sequence[Source]) -> None:
-    """Load cells files into a temporary table `cells` (id, lat, lng); raises InputError if they contradict themselves."""
+    """Load cells files into a temporary table `cells` (id, lat, lng); raises InputError for contradictions."""
     if not sources:
         return
     name = sources[0].name
@@ -92,7 +96,8 @@ def load_cells(engine: Any, sources: Sequence[Source]) -> None:
         table, sql_names, types = _table(engine, [source])
         found = find_cell_columns(list(sql_names), name)
         lat, lng = (_number(sql_names[found[r]], types[found[r]], r, name) for r in ("lat", "lng"))
-        parts.append(f"SELECT CAST({sql_names[found['id']]} AS VARCHAR) AS id, {lat} AS lat, {lng} AS lng FROM {table}")
+        identity = f"CAST({sql_names[found['id']]} AS VARCHAR)"
+        parts.append(f"SELECT {identity} AS id, {lat} AS lat, {lng} AS lng FROM {table}")  # noqa: S608
     valid = "id IS NOT NULL AND abs(lat) <= 90 AND abs(lng) <= 180"
     everything = " UNION ALL ".join(parts)
     engine.execute(f"CREATE TEMP TABLE cells AS SELECT DISTINCT id, lat, lng FROM ({everything}) WHERE {valid}")  # noqa: S608
@@ -209,10 +214,11 @@ def _time(group: _Group, options: ReadOptions, where: str) -> tuple[str, str, st
     if base in _NUMBERS:
         return f"CAST({column} AS DOUBLE)", str(NUMBER), number_sql("raw", unit)
     if base == "VARCHAR":
-        return _text(column), kind_sql(_text(column)), text_sql("raw", "kind", unit)
+        text = f"CASE WHEN prefix({column}, ' ') THEN ltrim({column}) ELSE {_text(column)} END"
+        return text, kind_sql(text), text_sql("raw", "kind", unit)
     raise _wrong_type("time", type_, where)
 
 
 def _wrong_type(role: str, kind: str, where: str) -> ColumnsNotFound:
-    kind = kind.split("(")[0]  # a nested type spells out the names of its fields
+    kind = kind.partition("(")[0]  # a nested type spells out the names of its fields
     return ColumnsNotFound(f"{where}: the column for {role} has type {kind}, which can't hold it; see --columns")

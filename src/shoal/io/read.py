@@ -43,7 +43,7 @@ def read(
     progress: Progress = SILENT,
     **fields: Any,
 ) -> Trajectories:
-    """Read trajectories from CSV, TSV (also .gz, .zst) or Parquet: a file, a folder, a glob or a list of them.
+    r"""Read trajectories from CSV, TSV (also .gz, .zst) or Parquet: a file, a folder, a glob or a list of them.
 
     Input: `options`, or the fields of `ReadOptions` as keywords. Output: Trajectories in canonical order, with
     the account of what was dropped. Guarantee: the same for any order of rows, split or kind of files, and
@@ -53,10 +53,10 @@ def read(
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder, "events.csv")
-    ...     _ = path.write_text("uid,datetime,lat,lng\\nann,2026-03-01T08:00:00Z,39.9,116.4\\n")
+    ...     _ = path.write_text("uid,datetime,lat,lng\nann,2026-03-01T08:00:00Z,39.9,116.4\n")
     ...     people = read(path, crs="EPSG:32650")
     >>> people.labels.to_pylist(), people.x.tolist(), people.t.tolist()
-    (['ann'], [4486], [480])
+    (['ann'], [4487], [480])
     """
     chosen = read_options(options, **fields)
     folder = Path(work_dir) if work_dir is not None else None
@@ -195,7 +195,7 @@ def _floor(metres: NDArray[np.float64], cell_m: int, fits: NDArray[np.bool_]) ->
 
 
 def _projection(events: Events, crs: str | None) -> Callable[[slice], tuple[NDArray[Any], NDArray[Any]]]:
-    """Give a function from a range of events to metres, with a transform of its own: pyproj's are not shared by threads."""
+    """Give a function from a range of events to metres; each thread needs a transform of its own."""
     lng, lat, east, north = events.lng, events.lat, events.east, events.north
     if east is not None and north is not None:
         return lambda part: (east[part], north[part])

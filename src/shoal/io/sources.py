@@ -6,20 +6,24 @@ import csv
 import glob
 import io
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from shoal.errors import TooLarge, UnreadableFile
+from shoal.io.engine import ROW_BYTES, check_memory
 
-__all__ = ["MAX_COLUMNS", "Source", "find_sources"]
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["MAX_COLUMNS", "Source", "find_sources", "text_bytes"]
 
 MAX_COLUMNS = 10_000
 _LOOK = 1 << 20  # how much of a text file is looked at for its header
-_SAMPLE = 1 << 25  # how much of a compressed file is unpacked to estimate its size
+_MAX_RATIO = 500  # real rows shrink to a tenth; more than this is a bomb
 _MAX_FOOTER = 1 << 26
 _PACKED = {".gz": "gzip", ".zst": "zstd"}
 _TEXT = {".csv": ",", ".tsv": "\t"}
@@ -49,7 +53,8 @@ def find_sources(source: str | os.PathLike[str] | Sequence[str | os.PathLike[str
     """Expand files, folders and globs, and look at the beginning or the footer of each file.
 
     Output: the sources, sorted within each folder or glob, each file once. Raises UnreadableFile for what is
-    missing, empty, broken or of no known kind. Cost: at most 32 MB are read per file.
+    missing, empty, broken or of no known kind. Cost: at most 64 MB are read per file, but compressed text is
+    unpacked once, because the engine takes a file that was cut off for a shorter one.
     """
     asked = [source] if isinstance(source, str | os.PathLike) else list(source)
     if not asked:
@@ -112,7 +117,9 @@ def _look_at_parquet(path: Path, size: int) -> Source:
     try:
         meta = pq.read_metadata(path)
         _check_width(meta.num_columns, path.name)
-        shape = tuple((c.path, c.physical_type, str(c.logical_type)) for c in map(meta.schema.column, range(meta.num_columns)))
+        shape = tuple(
+            (c.path, c.physical_type, str(c.logical_type)) for c in map(meta.schema.column, range(meta.num_columns))
+        )
         rows = sum(meta.row_group(i).num_rows for i in range(meta.num_row_groups))
     except (pa.ArrowException, OSError, UnicodeDecodeError):
         raise damaged from None
@@ -136,13 +143,25 @@ def _look_at_text(path: Path, size: int) -> Source:
 
 
 def _unpacked_size(path: Path, packed: str, size: int) -> int:
-    """Estimate the size of the text in a compressed file from its beginning."""
-    with path.open("rb") as raw, pa.CompressedInputStream(pa.PythonFile(raw), packed) as stream:
-        unpacked = 0
-        while unpacked < _SAMPLE and (part := len(stream.read(1 << 20))):
+    """Unpack a compressed file to its end, which checks that it is whole, and give the size of the text."""
+    unpacked = 0
+    with pa.input_stream(path, compression=packed) as stream:
+        while part := len(stream.read(_LOOK)):
             unpacked += part
-        used = max(raw.tell(), 1)
-    return unpacked if unpacked < _SAMPLE else unpacked * size // used
+            if unpacked > 64 * _LOOK and unpacked > _MAX_RATIO * size:
+                raise TooLarge(f"{path.name}: unpacks to more than {_MAX_RATIO} times its size; unpack it and look")
+            if unpacked % (64 * _LOOK) < part:
+                check_memory(text_bytes(unpacked), f"{path.name}: unpacked, it")
+    return unpacked
+
+
+def text_bytes(size: int) -> int:
+    """Estimate the memory that reading this much text takes: rows of some 48 bytes.
+
+    >>> text_bytes(4800)
+    7200
+    """
+    return size // 48 * ROW_BYTES
 
 
 def _delimiter(text: str, is_tsv: bool) -> str:

@@ -47,7 +47,7 @@ def release_table(release: Release, *, geo: bool = False) -> pa.Table:
     t0, t1, x0, x1, y0, y1 = release.boxes.T.astype(np.int64)
     start_s, end_s = frame.epoch_s(t0), frame.epoch_s(t1 + 1)
     west, east, south, north = (edge * frame.cell_m for edge in (x0, x1 + 1, y0, y1 + 1))
-    if len(t0) and max(map(lambda edge: int(np.abs(edge).max()), (west, east, south, north))) >= 2**31:
+    if len(t0) and max(int(np.abs(edge).max()) for edge in (west, east, south, north)) >= 2**31:
         raise TooLarge("box edges do not fit 32-bit metres; use a CRS whose origin is closer to the data")
     records = np.repeat(np.arange(len(release), dtype=np.int64), np.diff(release.offsets))
     columns: dict[str, pa.Array] = {
@@ -125,4 +125,5 @@ def _numbers(table: pa.Table, name: str) -> NDArray[np.int64]:
     column = table[name]
     if pa.types.is_timestamp(column.type):
         column = column.cast(pa.timestamp("ms", tz="UTC"))
-    return column.cast(pa.int64()).to_numpy()
+    numbers: NDArray[np.int64] = column.cast(pa.int64()).to_numpy()
+    return numbers

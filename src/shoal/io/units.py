@@ -44,7 +44,7 @@ def _parse(value: Any, units: dict[str, int], what: str, example: str) -> int:
     if match is None or match[3] not in units:
         raise SettingsError(problem)
     fraction = match[2] or ""
-    scaled, rest = divmod(int(match[1] + fraction) * units[match[3]], 10 ** len(fraction))
+    scaled, rest = divmod(int(match[1] + fraction) * units[match[3]], int(10 ** len(fraction)))
     if rest:
         raise SettingsError(problem)
     return scaled

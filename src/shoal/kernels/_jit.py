@@ -10,14 +10,22 @@ import hashlib
 import os
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["jit"]
+__all__ = ["Floats", "Ints", "Ints32", "jit"]
 
 F = TypeVar("F", bound="Callable[..., Any]")
+
+# What kernels take, for type checkers.
+Ints = NDArray[np.int64]
+Ints32 = NDArray[np.int32]
+Floats = NDArray[np.float64]
 
 
 def _sources_hash() -> str:
@@ -47,5 +55,4 @@ import numba  # noqa: E402  the cache directory must be set first
 
 def jit(function: F) -> F:
     """Compile a kernel: cached, without the GIL, exact arithmetic (no fastmath)."""
-    compiled: F = numba.njit(cache=True, nogil=True, fastmath=False, error_model="numpy")(function)
-    return compiled
+    return cast("F", numba.njit(cache=True, nogil=True, fastmath=False, error_model="numpy")(function))

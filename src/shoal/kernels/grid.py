@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +26,6 @@ def degree_counts(degrees: NDArray[np.float64], limit: int) -> NDArray[np.int64]
 
 
 @jit
-def _count(degrees, limit, counts):  # type: ignore[no-untyped-def]
+def _count(degrees: Any, limit: Any, counts: Any) -> None:
     for i in range(len(degrees)):
         counts[int(np.rint(degrees[i])) + limit] += 1

@@ -14,9 +14,16 @@ never costs more under any of them, which is why elementary boxes suffice.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from shoal.kernels._jit import jit
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shoal.kernels._jit import Floats, Ints, Ints32
 
 __all__ = ["MEMBERS", "OWNER", "SUM", "merge_records", "owner_cost_pairs", "pair_owner_costs"]
 
@@ -28,19 +35,33 @@ _CHECK_EVERY = np.uint64(16)  # groups between two looks at the abandon bound
 
 
 @jit
-def pair_owner_costs(t, x, y, a, a_end, b, b_end, bound_a, bound_b, ints, latest, floats):
+def pair_owner_costs(
+    t: Ints32,
+    x: Ints32,
+    y: Ints32,
+    a_from: int,
+    a_to: int,
+    b_from: int,
+    b_to: int,
+    bound_a: float,
+    bound_b: float,
+    ints: Ints,
+    latest: NDArray[np.uint64],
+    floats: Floats,
+) -> tuple[float, float]:
     """Give the owner cost (003 Eq. 4) of merging two users, in both roles.
 
-    One sort-merge serves two recursions: a's weights and b's. Rows [a, a_end) and [b, b_end) of t, x, y are the
-    two users' samples. `ints` (7, n) int64, `latest` (n,) uint64 and `floats` (2, n) float64 are scratch,
-    n > both users' samples together. Gives (inf, inf) as soon as the first cost is sure to exceed `bound_a` and the second `bound_b`.
+    One sort-merge serves two recursions: a's weights and b's. Rows [a_from, a_to) and [b_from, b_to) of t, x, y are
+    the users' samples. `ints` (7, n), `latest` (n,) and `floats` (2, n) are scratch, n more than both users' samples
+    together. Gives (inf, inf) as soon as the first cost is sure to exceed `bound_a` and the second `bound_b`.
     """
     time, west, east, south, north = ints[0], ints[1], ints[2], ints[3], ints[4]
     count_a, count_b = ints[5], ints[6]
     cost_a, cost_b = floats[0], floats[1]
     # Positions are unsigned, which spares the compiled code a check for negative indices.
     one, none = np.uint64(1), np.uint64(0)
-    a, a_end, b, b_end = np.uint64(a), np.uint64(a_end), np.uint64(b), np.uint64(b_end)
+    a, a_end = np.uint64(a_from), np.uint64(a_to)
+    b, b_end = np.uint64(b_from), np.uint64(b_to)
     n_a = np.float64(a_end - a)
     n_b = np.float64(b_end - b)
     limit_a = bound_a * n_a
@@ -138,7 +159,9 @@ def pair_owner_costs(t, x, y, a, a_end, b, b_end, bound_a, bound_b, ints, latest
 
 
 @jit
-def owner_cost_pairs(t, x, y, offsets, first, second, cost_first, cost_second):
+def owner_cost_pairs(
+    t: Ints32, x: Ints32, y: Ints32, offsets: Ints, first: Ints, second: Ints, cost_first: Floats, cost_second: Floats
+) -> None:
     """Fill the owner costs of many pairs of users, in both roles, into the two output arrays."""
     longest = 0
     for p in range(len(first)):
@@ -157,7 +180,9 @@ def owner_cost_pairs(t, x, y, offsets, first, second, cost_first, cost_second):
 
 
 @jit
-def _time_order(t, offsets, members, rows, owner_of, rows_out, owner_out):
+def _time_order(
+    t: Ints32, offsets: Ints, members: Ints, rows: Ints, owner_of: Ints, rows_out: Ints, owner_out: Ints
+) -> tuple[int, Ints, Ints]:
     """Merge the members' rows by time, pairs of runs at a time; equal times keep the members' order."""
     n_runs = len(members)
     ends = np.empty(n_runs + 1, np.int64)
@@ -194,7 +219,19 @@ def _time_order(t, offsets, members, rows, owner_of, rows_out, owner_out):
 
 
 @jit
-def _groups(t, x, y, n, rows, owner_of, weight_of, n_members, box, weight, latest):
+def _groups(
+    t: Ints32,
+    x: Ints32,
+    y: Ints32,
+    n: int,
+    rows: Ints,
+    owner_of: Ints,
+    weight_of: Floats,
+    n_members: int,
+    box: Ints,
+    weight: Floats,
+    latest: Ints,
+) -> int:
     """Collapse time-ordered rows into groups; fill their boxes, cumulative weights and M(g); give their number.
 
     The members are kept in a list ordered by their last group, so M(g) is the head's (O(1) per sample).
@@ -244,7 +281,9 @@ def _groups(t, x, y, n, rows, owner_of, weight_of, n_members, box, weight, lates
 
 
 @jit
-def _cheapest_cuts(n_groups, box, weight, latest, constant, cost, cut):
+def _cheapest_cuts(
+    n_groups: int, box: Ints, weight: Floats, latest: Ints, constant: float, cost: Floats, cut: Ints
+) -> None:
     """Run the recursion: cost[g] and the start cut[g] of the last box, for every prefix of groups."""
     cost[0] = 0.0
     for g in range(1, n_groups + 1):
@@ -274,7 +313,7 @@ def _cheapest_cuts(n_groups, box, weight, latest, constant, cost, cut):
 
 
 @jit
-def _write_boxes(n_groups, box, cut, out):
+def _write_boxes(n_groups: int, box: Ints, cut: Ints, out: Ints32) -> int:
     """Follow the cuts back from the end; give the number of boxes written to `out` in time order."""
     n = 0
     g = n_groups
@@ -286,16 +325,28 @@ def _write_boxes(n_groups, box, cut, out):
         s = cut[g]
         out[b, 0] = box[s, 0]
         out[b, 1] = box[g, 0]
-        out[b, 2] = box[s:g + 1, 1].min()
-        out[b, 3] = box[s:g + 1, 2].max()
-        out[b, 4] = box[s:g + 1, 3].min()
-        out[b, 5] = box[s:g + 1, 4].max()
+        out[b, 2] = box[s : g + 1, 1].min()
+        out[b, 3] = box[s : g + 1, 2].max()
+        out[b, 4] = box[s : g + 1, 3].min()
+        out[b, 5] = box[s : g + 1, 4].max()
         g = s - 1
     return n
 
 
 @jit
-def merge_records(t, x, y, offsets, member_offsets, members, objective, boxes, starts, counts, costs):
+def merge_records(
+    t: Ints32,
+    x: Ints32,
+    y: Ints32,
+    offsets: Ints,
+    member_offsets: Ints,
+    members: Ints,
+    objective: int,
+    boxes: Ints32,
+    starts: Ints,
+    counts: Ints,
+    costs: Floats,
+) -> None:
     """k-merge many records: record r merges users members[member_offsets[r]:member_offsets[r + 1]], owner first.
 
     Writes counts[r] boxes from row starts[r] of `boxes` on (room for the least member's samples is enough, since

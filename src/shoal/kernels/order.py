@@ -47,7 +47,7 @@ def group_rows(
         places, rank = _number_cells(x, y)
         zero = np.zeros(1, dtype=np.int32)
         low[1:] = 0
-        bits[1:] = [0, int(len(places)).bit_length()]
+        bits[1:] = [0, len(places).bit_length()]
         offsets, keys = _scatter(users, t, zero, rank, low, bits[1], bits[2], n_users)
     counts = np.empty(n_users, dtype=np.int64)
     _each_part(threads, offsets, lambda first, last: _sort_distinct(keys, offsets, first, last, counts))
@@ -143,7 +143,7 @@ def _scatter(
 
 
 @jit
-def _scatter_keys(users, t, x, y, low, x_bits, y_bits, at, keys):  # type: ignore[no-untyped-def]
+def _scatter_keys(users: Any, t: Any, x: Any, y: Any, low: Any, x_bits: Any, y_bits: Any, at: Any, keys: Any) -> None:
     x_step = 1 if len(x) > 1 else 0  # a column of length one stands for a constant
     for row in range(len(users)):
         key = ((t[row] - low[0]) << (x_bits + y_bits)) | ((x[row * x_step] - low[1]) << y_bits) | (y[row] - low[2])
@@ -153,7 +153,7 @@ def _scatter_keys(users, t, x, y, low, x_bits, y_bits, at, keys):  # type: ignor
 
 
 @jit
-def _sort_distinct(keys, offsets, first, last, counts):  # type: ignore[no-untyped-def]
+def _sort_distinct(keys: Any, offsets: Any, first: Any, last: Any, counts: Any) -> None:
     """Sort each user's keys in place and move the distinct ones to the front of her part."""
     for user in range(first, last):
         start, end = offsets[user], offsets[user + 1]
@@ -171,7 +171,19 @@ def _sort_distinct(keys, offsets, first, last, counts):  # type: ignore[no-untyp
 
 
 @jit
-def _unpack(keys, offsets, found, first, last, low, x_bits, y_bits, t, x, y):  # type: ignore[no-untyped-def]
+def _unpack(
+    keys: Any,
+    offsets: Any,
+    found: Any,
+    first: Any,
+    last: Any,
+    low: Any,
+    x_bits: Any,
+    y_bits: Any,
+    t: Any,
+    x: Any,
+    y: Any,
+) -> None:
     x_mask = (1 << x_bits) - 1
     y_mask = (1 << y_bits) - 1
     for user in range(first, last):
@@ -184,29 +196,30 @@ def _unpack(keys, offsets, found, first, last, low, x_bits, y_bits, t, x, y):  #
 
 
 @jit
-def _before(a, b, offsets, t, x, y):  # type: ignore[no-untyped-def]
+def _before(a: Any, b: Any, offsets: Any, t: Any, x: Any, y: Any) -> bool:
     """Whether user a's samples come strictly before user b's; both have equally many."""
     shift = offsets[b] - offsets[a]
     for i in range(offsets[a], offsets[a + 1]):
         j = i + shift
         if t[i] != t[j]:
-            return t[i] < t[j]
+            return bool(t[i] < t[j])
         if x[i] != x[j]:
-            return x[i] < x[j]
+            return bool(x[i] < x[j])
         if y[i] != y[j]:
-            return y[i] < y[j]
+            return bool(y[i] < y[j])
     return False
 
 
 @jit
-def _merge_sort(order, lo, hi, spare, offsets, t, x, y):  # type: ignore[no-untyped-def]
+def _merge_sort(order: Any, lo: Any, hi: Any, spare: Any, offsets: Any, t: Any, x: Any, y: Any) -> None:
     """Stable bottom-up merge sort of order[lo:hi]."""
     width = 1
     while width < hi - lo:
         start = lo
         while start + width < hi:
             middle, end = start + width, min(start + 2 * width, hi)
-            spare[start:middle] = order[start:middle]
+            for i in range(start, middle):  # loops, for slices take seconds to compile
+                spare[i] = order[i]
             i, j, out = start, middle, start
             while i < middle and j < end:
                 if _before(order[j], spare[i], offsets, t, x, y):
@@ -216,13 +229,16 @@ def _merge_sort(order, lo, hi, spare, offsets, t, x, y):  # type: ignore[no-unty
                     order[out] = spare[i]
                     i += 1
                 out += 1
-            order[out : out + middle - i] = spare[i:middle]
+            while i < middle:
+                order[out] = spare[i]
+                i += 1
+                out += 1
             start = end
         width *= 2
 
 
 @jit
-def _sort_ties(order, offsets, t, x, y, first):  # type: ignore[no-untyped-def]
+def _sort_ties(order: Any, offsets: Any, t: Any, x: Any, y: Any, first: Any) -> None:
     """Finish the order inside runs of users with as many samples and the same first time."""
     spare = np.empty_like(order)
     lo = 0
@@ -237,7 +253,9 @@ def _sort_ties(order, offsets, t, x, y, first):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _copy_users(offsets, t, x, y, users, starts, out_t, out_x, out_y):  # type: ignore[no-untyped-def]
+def _copy_users(
+    offsets: Any, t: Any, x: Any, y: Any, users: Any, starts: Any, out_t: Any, out_x: Any, out_y: Any
+) -> None:
     for rank in range(len(users)):
         shift = offsets[users[rank]] - starts[rank]
         for row in range(starts[rank], starts[rank + 1]):

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from shoal.kernels._jit import jit
+
+if TYPE_CHECKING:
+    from shoal.kernels._jit import Floats, Ints
 
 __all__ = ["least_costs", "neighbour_lists"]
 
 
 @jit
-def neighbour_lists(n_users, first, second, cost_first, cost_second):
+def neighbour_lists(
+    n_users: int, first: Ints, second: Ints, cost_first: Floats, cost_second: Floats
+) -> tuple[Ints, Ints, Floats, Floats]:
     """Turn sorted pairs first < second with their two costs into neighbour lists (offsets, other, own, others).
 
     User u's list is other[offsets[u]:offsets[u+1]], ascending; own[p] is the cost to u of the merge with
@@ -41,7 +48,7 @@ def neighbour_lists(n_users, first, second, cost_first, cost_second):
 
 
 @jit
-def least_costs(offsets, other, cost, n):
+def least_costs(offsets: Ints, other: Ints, cost: Floats, n: int) -> Ints:
     """Give, for every list, the n neighbours at least cost (ties: lower index), cheapest first, as (users, n)."""
     n_users = len(offsets) - 1
     chosen = np.empty((n_users, n), np.int64)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from shoal.kernels._jit import jit
+
+if TYPE_CHECKING:
+    from shoal.kernels._jit import Floats, Ints
 
 __all__ = ["nearest_by_proxy", "proxy_distance"]
 
 
 @jit
-def proxy_distance(ax, ay, a_half, bx, by, b_half):
+def proxy_distance(ax: float, ay: float, a_half: float, bx: float, by: float, b_half: float) -> float:
     """Give D of two squares with centres (ax, ay), (bx, by) and half sides: m in [0, 1) if they overlap.
 
     Otherwise 1 + the Manhattan distance of the centres, so that all overlapping pairs come first. The Dice
@@ -25,7 +30,7 @@ def proxy_distance(ax, ay, a_half, bx, by, b_half):
 
 
 @jit
-def _sift_down(key, index, size):
+def _sift_down(key: Floats, index: Ints, size: int) -> None:
     """Restore a max-heap of (key, index) whose root was replaced."""
     at = 0
     while True:
@@ -43,7 +48,7 @@ def _sift_down(key, index, size):
 
 
 @jit
-def nearest_by_proxy(x, y, half, start, stop, nearest):
+def nearest_by_proxy(x: Floats, y: Floats, half: Floats, start: int, stop: int, nearest: Ints) -> None:
     """Fill nearest[u], for users start…stop-1, with the indices of the K others at least D, ascending by index.
 
     Exact; ties at the border go to the lower index. O(users) per row, K = nearest.shape[1] <= users - 1.

@@ -119,24 +119,61 @@ def _travel_s(distance_m: float) -> float:
     return 3_526.0 + (distance_m - 20_000.0) / 17.0
 
 
-@jit
-def _go(land: Any, spots: Any, stays: Any, n: int, place: int, depart: float) -> int:
-    """Leave the last stay at `depart` (not before five minutes of it) for `place`; return the number of stays."""
-    here = int(stays[n - 1, 0])
-    if here == place or n == len(stays):
-        return n
-    x0, y0 = _spot(land, spots, here)
-    x1, y1 = _spot(land, spots, place)
-    depart = max(depart, stays[n - 1, 1] + 300.0)
-    stays[n - 1, 2] = depart
-    stays[n, 0] = place
-    stays[n, 1] = depart + _travel_s(math.hypot(x1 - x0, y1 - y0))
-    return n + 1
+class _Person(NamedTuple):
+    """What stays the same in a life: places, hours of work in seconds, how often one goes out and travels."""
+
+    home: int
+    work: int
+    working: bool
+    opens_s: float
+    hours_s: float
+    outgoing: float
+    travels: float
+    spots: Any  # key of the points where this person is at a place
+
+
+class _Diary(NamedTuple):
+    """Scratch space for a life: stays (place, arrive, leave), known places and visits to them, how many of each."""
+
+    stays: NDArray[np.float64]
+    known: NDArray[np.int64]
+    visits: NDArray[np.float64]
+    size: NDArray[np.int64]  # of stays, of known places
 
 
 @jit
-def _outing(land: Any, rng: Any, known: Any, visits: Any, count: int, here: int) -> tuple[int, int]:
-    """Choose where to go out to: explore, or return in proportion to past visits. Counts the visit."""
+def _blank_diary(days: int) -> Any:
+    known = days * 4 + 8
+    return _Diary(
+        np.empty((days * _STAYS_PER_DAY + 2, 3)), np.empty(known, np.int64), np.empty(known), np.empty(2, np.int64)
+    )
+
+
+@jit
+def _here(diary: Any) -> int:
+    return int(diary.stays[diary.size[0] - 1, 0])
+
+
+@jit
+def _go(land: Any, who: Any, diary: Any, place: int, depart: float) -> None:
+    """Leave the last stay at `depart`, but not before five minutes of it, for `place`."""
+    n, here = diary.size[0], _here(diary)
+    if here == place or n == len(diary.stays):
+        return
+    x0, y0 = _spot(land, who.spots, here)
+    x1, y1 = _spot(land, who.spots, place)
+    depart = max(depart, diary.stays[n - 1, 1] + 300.0)
+    diary.stays[n - 1, 2] = depart
+    diary.stays[n, 0] = place
+    diary.stays[n, 1] = depart + _travel_s(math.hypot(x1 - x0, y1 - y0))
+    diary.size[0] = n + 1
+
+
+@jit
+def _choose(land: Any, rng: Any, diary: Any, here: int) -> int:
+    """Choose where to go out to: explore, or return in proportion to past visits. The visit is remembered."""
+    known, visits, count = diary.known, diary.visits, diary.size[1]
+    place = here
     if _uniform(rng) < RHO * count**-GAMMA or count < 2:
         place = _pick(land.jump[here], _uniform(rng))
     else:
@@ -144,7 +181,6 @@ def _outing(land: Any, rng: Any, known: Any, visits: Any, count: int, here: int)
         for i in range(count):
             total += visits[i] if known[i] != here else 0.0
         rest = _uniform(rng) * total
-        place = here
         for i in range(count):
             if known[i] != here:
                 place = known[i]
@@ -154,86 +190,113 @@ def _outing(land: Any, rng: Any, known: Any, visits: Any, count: int, here: int)
     for i in range(count):
         if known[i] == place:
             visits[i] += 1.0
-            return place, count
+            return place
     if count < len(known):
-        known[count] = place
-        visits[count] = 1.0
-        count += 1
-    return place, count
+        known[count], visits[count] = place, 1.0
+        diary.size[1] = count + 1
+    return place
 
 
 @jit
-def _live(land: Any, rng: Any, spots: Any, days: int, weekday: int, stays: Any, known: Any, visits: Any) -> int:
-    """Write a person's stays for the whole period; return how many there are."""
+def _out_and_back(land: Any, rng: Any, who: Any, diary: Any, back: int, depart: float, hours: Any) -> None:
+    """Go out for (least, further) hours and on to `back`; away from home only places around are in reach."""
+    here = _here(diary)
+    travelling = here != who.home and here != who.work
+    place = _pick(land.jump[here], _uniform(rng)) if travelling else _choose(land, rng, diary, here)
+    _go(land, who, diary, place, depart)
+    arrived = diary.stays[diary.size[0] - 1, 1]
+    _go(land, who, diary, back, arrived + (hours[0] + hours[1] * _uniform(rng)) * HOUR)
+
+
+@jit
+def _new_person(land: Any, rng: Any, spots: Any, diary: Any) -> Any:
+    """Draw a person, and begin the diary: at home, with a past in which some places are known."""
     home = _pick(land.home, _uniform(rng))
     working = _uniform(rng) < 0.72
     work = home
     if working and _uniform(rng) < 0.85:
         work = _pick(land.work[home], _uniform(rng))
-    opens = (8.3 + 0.9 * _normal(rng)) * HOUR
-    hours = (8.4 + 1.0 * _normal(rng)) * HOUR
+    opens_s = (8.3 + 0.9 * _normal(rng)) * HOUR
+    hours_s = (8.4 + 1.0 * _normal(rng)) * HOUR
     outgoing = min(math.exp(0.6 * _normal(rng) - 0.18), 2.5)
-    if _uniform(rng) < 0.12:
+    if _uniform(rng) < 0.12:  # some hardly ever go out
         outgoing *= 0.1
     travels = 0.06 if _uniform(rng) < 0.26 else 0.005
-    can_travel = land.trip[home, -1] > 0.0
+    if land.trip[home, -1] <= 0.0:
+        travels = 0.0
 
-    # A past: home and work weigh most, and a few other places are known already.
-    known[0], visits[0], count = home, 6.0, 1
+    diary.stays[0, 0], diary.stays[0, 1], diary.size[0] = home, 0.0, 1
+    diary.known[0], diary.visits[0], diary.size[1] = home, 6.0, 1
     if work != home:
-        known[1], visits[1], count = work, 4.0, 2
+        diary.known[1], diary.visits[1], diary.size[1] = work, 4.0, 2
     for _ in range(1 + int(3.0 * _uniform(rng))):
-        _, count = _outing(land, rng, known, visits, count, home)
+        _choose(land, rng, diary, home)
+    return _Person(home, work, working, opens_s, hours_s, outgoing, travels, spots)
 
-    stays[0, 0], stays[0, 1], n = home, 0.0, 1
-    base, away = home, 0
+
+@jit
+def _work_day(land: Any, rng: Any, who: Any, diary: Any, midnight: float, share: float) -> None:
+    begin = midnight + who.opens_s + 0.3 * HOUR * _normal(rng)
+    end = begin + share * who.hours_s + 0.5 * HOUR * _normal(rng)
+    _go(land, who, diary, who.work, begin)
+    if _uniform(rng) < 0.16 * who.outgoing:
+        _out_and_back(land, rng, who, diary, who.work, midnight + (12.2 + 1.2 * _uniform(rng)) * HOUR, (0.4, 0.8))
+    if _uniform(rng) < 0.26 * who.outgoing:
+        _out_and_back(land, rng, who, diary, who.home, end, (0.5, 2.0))
+    else:
+        _go(land, who, diary, who.home, end)
+
+
+@jit
+def _free_day(land: Any, rng: Any, who: Any, diary: Any, midnight: float, base: int) -> None:
+    if _uniform(rng) < 0.42 * who.outgoing:
+        _out_and_back(land, rng, who, diary, base, midnight + (8.5 + 4.0 * _uniform(rng)) * HOUR, (0.5, 3.0))
+    if _uniform(rng) < 0.45 * who.outgoing:
+        _out_and_back(land, rng, who, diary, base, midnight + (13.5 + 5.0 * _uniform(rng)) * HOUR, (0.5, 3.0))
+
+
+@jit
+def _live(land: Any, rng: Any, who: Any, diary: Any, days: int, weekday: int) -> int:
+    """Write the stays of the whole period into the diary; return how many there are."""
+    base, away = who.home, 0
     for day in range(days):
-        midnight = day * DAY
-        weekend = (weekday + day) % 7 >= 5
-        if away > 0:
-            away -= 1
-            if away == 0:
-                n = _go(land, spots, stays, n, home, midnight + (8.0 + 9.0 * _uniform(rng)) * HOUR)
-                base = home
-                continue
-        elif can_travel and _uniform(rng) < travels * (1.6 if weekend else 0.8):
-            base = _pick(land.trip[home], _uniform(rng))
-            n = _go(land, spots, stays, n, base, midnight + (6.0 + 5.0 * _uniform(rng)) * HOUR)
-            away = int(-2.2 * math.log(1.0 - _uniform(rng)))
-            if away == 0:
-                n = _go(land, spots, stays, n, home, midnight + (16.0 + 3.0 * _uniform(rng)) * HOUR)
-                base = home
+        midnight, of_week = day * DAY, (weekday + day) % 7
+        if away == 1:
+            base, away = who.home, 0
+            _go(land, who, diary, base, midnight + (8.0 + 9.0 * _uniform(rng)) * HOUR)
             continue
-        at_work = working and base == home and not weekend and _uniform(rng) < 0.93
-        if working and base == home and (weekday + day) % 7 == 5:
-            at_work = _uniform(rng) < 0.3
-        if at_work:
-            begin = midnight + opens + 0.3 * HOUR * _normal(rng)
-            end = begin + (hours if not weekend else 0.5 * hours) + 0.5 * HOUR * _normal(rng)
-            n = _go(land, spots, stays, n, work, begin)
-            if _uniform(rng) < 0.16 * outgoing:
-                place, count = _outing(land, rng, known, visits, count, work)
-                n = _go(land, spots, stays, n, place, midnight + (12.2 + 1.2 * _uniform(rng)) * HOUR)
-                n = _go(land, spots, stays, n, work, stays[n - 1, 1] + (0.4 + 0.8 * _uniform(rng)) * HOUR)
-            if _uniform(rng) < 0.26 * outgoing:
-                place, count = _outing(land, rng, known, visits, count, int(stays[n - 1, 0]))
-                n = _go(land, spots, stays, n, place, end)
-                end = stays[n - 1, 1] + (0.5 + 2.0 * _uniform(rng)) * HOUR
-            n = _go(land, spots, stays, n, base, end)
+        if away == 0 and _uniform(rng) < who.travels * (1.6 if of_week >= 5 else 0.8):
+            base = _pick(land.trip[who.home], _uniform(rng))
+            away = 1 + int(-2.2 * math.log(1.0 - _uniform(rng)))
+            _go(land, who, diary, base, midnight + (6.0 + 5.0 * _uniform(rng)) * HOUR)
+            if away == 1:  # there and back in a day
+                base, away = who.home, 0
+                _go(land, who, diary, base, midnight + (16.0 + 3.0 * _uniform(rng)) * HOUR)
+            else:
+                away -= 1
+            continue
+        away = max(0, away - 1)
+        at_work = 0.93 if of_week < 5 else 0.3 if of_week == 5 else 0.0
+        if base == who.home and who.working and _uniform(rng) < at_work:
+            _work_day(land, rng, who, diary, midnight, 1.0 if of_week < 5 else 0.5)
         else:
-            for begin_h, chance in ((9.2, 0.42), (15.0, 0.45)):
-                if _uniform(rng) < chance * outgoing:
-                    place, count = _outing(land, rng, known, visits, count, base)
-                    n = _go(land, spots, stays, n, place, midnight + (begin_h + 2.5 * _uniform(rng)) * HOUR)
-                    n = _go(land, spots, stays, n, base, stays[n - 1, 1] + (0.5 + 3.0 * _uniform(rng)) * HOUR)
-        if _uniform(rng) < (0.2 if weekend else 0.1) * outgoing:
-            place, count = _outing(land, rng, known, visits, count, base)
-            n = _go(land, spots, stays, n, place, midnight + (19.3 + 1.2 * _uniform(rng)) * HOUR)
-            n = _go(land, spots, stays, n, base, stays[n - 1, 1] + (0.5 + 1.8 * _uniform(rng)) * HOUR)
-    while n > 1 and stays[n - 1, 1] >= days * DAY:
+            _free_day(land, rng, who, diary, midnight, base)
+        if _uniform(rng) < (0.2 if of_week >= 5 else 0.1) * who.outgoing:
+            _out_and_back(land, rng, who, diary, base, midnight + (18.8 + 2.0 * _uniform(rng)) * HOUR, (0.5, 1.8))
+    n = diary.size[0]
+    while n > 1 and diary.stays[n - 1, 1] >= days * DAY:
         n -= 1
-    stays[n - 1, 2] = days * DAY
-    return n
+    diary.stays[n - 1, 2] = days * DAY
+    return int(n)
+
+
+@jit
+def _life_of(land: Any, seed: Any, user: int, diary: Any, days: int, weekday: int, rng: Any) -> tuple[int, Any]:
+    """Write one user's life into the diary; return how many stays it has and the key of the user's spots."""
+    spots = _key(seed, user, _SPOTS)
+    rng[0] = _key(seed, user, _LIFE)
+    who = _new_person(land, rng, spots, diary)
+    return _live(land, rng, who, diary, days, weekday), spots
 
 
 @jit
@@ -291,6 +354,26 @@ def _call_times(rng: Any, n: int, days: int, weekday: int, clock: Any, order: An
 
 
 @jit
+def _serve(land: Any, rng: Any, spots: Any, stays: Any, second: Any, place: Any) -> None:
+    """Write the tower that serves each call: that of the stay, one that overlaps it, or the nearest to the road."""
+    overlaps = max(0.0, 0.4 * _unit(spots + _MIX_1) - 0.1)
+    s = 0
+    for j in range(len(second)):
+        while s + 1 < len(stays) and stays[s + 1, 1] <= second[j]:
+            s += 1
+        at = int(stays[s, 0])
+        if second[j] > stays[s, 2]:
+            share = (second[j] - stays[s, 2]) / (stays[s + 1, 1] - stays[s, 2])
+            x, y = _along(land, spots, at, int(stays[s + 1, 0]), share)
+            at = _nearest(land, x, y)
+        elif _uniform(rng) < overlaps:
+            # For one person at one place it is always the same neighbour.
+            beside = land.beside[at, int(3.0 * _unit(spots ^ np.uint64(at)))]
+            at = beside if beside >= 0 else at
+        place[j] = at
+
+
+@jit
 def calls_of(
     land: Any, seed: Any, first: int, last: int, days: int, weekday: int, rates: Any, clock: Any
 ) -> tuple[Any, Any, Any]:
@@ -299,8 +382,7 @@ def calls_of(
     `rates` is (mu, sigma, least, most) of the log-normal number of samples of a user; `clock` (2, 24) the
     cumulative activity by hour on weekdays and weekends.
     """
-    stays = np.empty((days * _STAYS_PER_DAY + 2, 3))
-    known, visits = np.empty(days * 4 + 8, np.int64), np.empty(days * 4 + 8)
+    diary = _blank_diary(days)
     order, load = np.empty(days, np.int64), np.empty(days)
     counts = np.empty(last - first, np.int64)
     rng = np.empty(1, np.uint64)
@@ -314,27 +396,11 @@ def calls_of(
     start = 0
     for i in range(last - first):
         user = first + i
-        spots = _key(seed, user, _SPOTS)
-        rng[0] = _key(seed, user, _LIFE)
-        n = _live(land, rng, spots, days, weekday, stays, known, visits)
+        n, spots = _life_of(land, seed, user, diary, days, weekday, rng)
         rng[0] = _mix(_key(seed, user, _CALLS))
         part = second[start : start + counts[i]]
         _call_times(rng, counts[i], days, weekday, clock, order, load, part)
-        shared = max(0.0, 0.4 * _unit(spots + _MIX_1) - 0.1)
-        s = 0
-        for j in range(counts[i]):
-            while s + 1 < n and stays[s + 1, 1] <= part[j]:
-                s += 1
-            at = int(stays[s, 0])
-            if part[j] > stays[s, 2]:
-                share = (part[j] - stays[s, 2]) / (stays[s + 1, 1] - stays[s, 2])
-                x, y = _along(land, spots, at, int(stays[s + 1, 0]), share)
-                at = _nearest(land, x, y)
-            elif _uniform(rng) < shared:
-                # An overlapping tower may serve the call: for one person at one place always the same one.
-                beside = land.beside[at, int(3.0 * _unit(spots ^ np.uint64(at)))]
-                at = beside if beside >= 0 else at
-            place[start + j] = at
+        _serve(land, rng, spots, diary.stays[:n], part, place[start : start + counts[i]])
         start += counts[i]
     return counts, second, place
 
@@ -373,23 +439,20 @@ def _fixes(land: Any, rng: Any, spots: Any, stays: Any, n: int, interval: float,
 @jit
 def fixes_of(land: Any, seed: Any, first: int, last: int, days: int, weekday: int, interval: float) -> tuple[Any, Any]:
     """Generate the fixes of users first…last-1: (count per user, rows of second, x, y), user after user."""
-    stays = np.empty((days * _STAYS_PER_DAY + 2, 3))
-    known, visits = np.empty(days * 4 + 8, np.int64), np.empty(days * 4 + 8)
-    most = int(days * DAY / interval) + 2 * len(stays)
+    diary = _blank_diary(days)
+    most = int(days * DAY / interval) + 2 * len(diary.stays)
     counts = np.empty(last - first, np.int64)
     rows = np.empty((2 * most, 3))
     rng = np.empty(1, np.uint64)
     start = 0
     for i in range(last - first):
         user = first + i
-        spots = _key(seed, user, _SPOTS)
-        rng[0] = _key(seed, user, _LIFE)
-        n = _live(land, rng, spots, days, weekday, stays, known, visits)
+        n, spots = _life_of(land, seed, user, diary, days, weekday, rng)
         if start + most > len(rows):
             larger = np.empty((2 * len(rows), 3))
             larger[:start] = rows[:start]
             rows = larger
         rng[0] = _key(seed, user, _FIXES)
-        counts[i] = _fixes(land, rng, spots, stays, n, interval, rows[start:])
+        counts[i] = _fixes(land, rng, spots, diary.stays, n, interval, rows[start:])
         start += counts[i]
     return counts, rows[:start]

@@ -5,6 +5,7 @@ Each takes PairCosts and k and gives *picks*: two arrays (row, member), record `
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -49,10 +50,10 @@ def k_pick(costs: PairCosts, k: int) -> Picks | None:
     picked = []
     for _ in range(k - 1):
         try:
-            rows, columns = min_weight_full_bipartite_matching(left)
+            rows, columns = (side.astype(np.int64) for side in min_weight_full_bipartite_matching(left))
         except ValueError:
             return None
-        picked.append((rows.astype(np.int64), columns.astype(np.int64)))
+        picked.append((rows, columns))
         left = _without(left, rows, columns)
     return np.concatenate([rows for rows, _ in picked]), np.concatenate([columns for _, columns in picked])
 
@@ -100,8 +101,9 @@ def clusters(costs: PairCosts, k: int) -> Picks:
 
 
 def _hardest_first(costs: PairCosts, both: NDArray[np.float64], k: int) -> list[int]:
-    reach = [np.partition(both[a:b], k - 2)[k - 2] for a, b in zip(costs.offsets[:-1], costs.offsets[1:], strict=True)]
-    return np.argsort(-np.array(reach), kind="stable").tolist()
+    reach = [np.partition(both[a:b], k - 2)[k - 2] for a, b in pairwise(costs.offsets)]
+    order: list[int] = np.argsort(-np.array(reach), kind="stable").tolist()
+    return order
 
 
 def _by_cost(costs: PairCosts, both: NDArray[np.float64], user: int) -> NDArray[np.int64]:

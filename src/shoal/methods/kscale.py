@@ -16,6 +16,7 @@ from shoal.progress import SILENT
 from shoal.release import Claim, Members, Release
 
 if TYPE_CHECKING:
+    from shoal.merge import Objective
     from shoal.methods.constraints import Picks
     from shoal.progress import Progress
     from shoal.trajectories import Trajectories
@@ -62,7 +63,7 @@ class KScale(Method):
         picks = self._picks(people, threads, progress)
         identical = self.constraint == "full"
         offsets, members = member_lists(picks, len(people), owner_first=not identical)
-        objective = "members" if identical else "owner"
+        objective: Objective = "members" if identical else "owner"
         box_offsets, boxes, _ = merge_all(people, offsets, members, objective, threads=threads, progress=progress)
         return Release(
             offsets=box_offsets,

@@ -41,9 +41,7 @@ class Method(Settings):
     k: Annotated[int, Field(ge=2, le=1000)] = 2
 
     @abstractmethod
-    def anonymize(
-        self, people: Trajectories, *, threads: int | None = None, progress: Progress = SILENT
-    ) -> Release:
+    def anonymize(self, people: Trajectories, *, threads: int | None = None, progress: Progress = SILENT) -> Release:
         """Give the release; the records depend on people and parameters only, never on threads or a seed."""
 
     @abstractmethod

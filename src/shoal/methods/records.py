@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -68,4 +69,4 @@ def _even_ranges(samples: NDArray[np.int64]) -> list[tuple[int, int]]:
     """Cut the records into ranges of about the same number of samples."""
     part = np.cumsum(samples) // _SAMPLES_PER_RANGE
     edges = [0, *(np.flatnonzero(np.diff(part)) + 1).tolist(), len(samples)]
-    return list(zip(edges[:-1], edges[1:], strict=True))
+    return list(pairwise(edges))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 import secrets
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -18,14 +18,13 @@ if TYPE_CHECKING:
 
 __all__ = ["SCHEMA", "file_sink"]
 
-SCHEMA = pa.schema(
-    [
-        pa.field("uid", pa.int64()),
-        pa.field("datetime", pa.timestamp("ms", tz="UTC")),
-        pa.field("lat", pa.float64()),
-        pa.field("lng", pa.float64()),
-    ]
-)
+_COLUMNS: dict[str, pa.DataType] = {
+    "uid": pa.int64(),
+    "datetime": pa.timestamp("ms", tz="UTC"),
+    "lat": pa.float64(),
+    "lng": pa.float64(),
+}
+SCHEMA = pa.schema(_COLUMNS)
 
 
 @contextmanager
@@ -51,7 +50,8 @@ def file_sink(path: Path, *, overwrite: bool) -> Iterator[Callable[[pa.RecordBat
             "check that its folder exists, may be written to and has room"
         ) from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink()
 
 
 def _refuse_existing(path: Path, *, overwrite: bool) -> None:
@@ -91,7 +91,7 @@ def _csv(raw: Any) -> Iterator[Callable[[pa.RecordBatch], None]]:
     with csv.CSVWriter(raw, text, write_options=options) as writer:
 
         def write(batch: pa.RecordBatch) -> None:
-            times = batch.column(1).cast(pa.timestamp("s"))
+            times: Any = batch.column(1).cast(pa.timestamp("s"))
             columns = [batch.column(0), pc.strftime(times, "%Y-%m-%dT%H:%M:%SZ"), batch.column(2), batch.column(3)]
             writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=text))
 

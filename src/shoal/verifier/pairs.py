@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 __all__ = ["Held", "blocks", "hold", "two_way"]
 
 ROWS = 2_000_000
-_PROBES = 6
+_GOLDEN = 0.6180339887498949
+_PROBES, _LEAST_PROBES = 64, 6
 
 
 class Held(NamedTuple):
@@ -72,15 +73,18 @@ def two_way(
 ) -> NDArray[np.bool_]:
     """Say for each pair whether the record holds every sample of the user and every box of it holds one.
 
-    With `boxes_too=False` only the former: one-way cover, the papers' notion. A few samples of each user are
-    tried first; most pairs that fail, fail there.
+    With `boxes_too=False` only the former: one-way cover, the papers' notion. Single samples are tried first, far
+    apart, as long as that still finds pairs that fail: most do after a few.
     """
     alive = np.arange(len(users))
     counts = people.counts
     for probe in range(_PROBES):
-        sample = people.offsets[users[alive]] + (counts[users[alive]] - 1) * probe // (_PROBES - 1)
+        mine = users[alive]
+        sample = people.offsets[mine] + (counts[mine] * (probe * _GOLDEN % 1)).astype(np.int64)
         found = records.find(record[alive], people.t[sample], people.x[sample], people.y[sample])
-        alive = alive[found >= 0]
+        before, alive = len(alive), alive[found >= 0]
+        if probe >= _LEAST_PROBES and len(alive) > 0.98 * before:
+            break
     held = hold(people, records, users[alive], record[alive])
     good = held.samples == counts[users[alive]]
     if boxes_too:

@@ -1,0 +1,54 @@
+"""What all benchmarks share: best-of timing side by side, peak memory in a process of its own, a table, JSON."""
+
+from __future__ import annotations
+
+import json
+import platform
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+RESULTS = Path(__file__).parent / "results"
+
+
+def best_of(runs, repeats=3):
+    """Time callables (by name) in turns, so that noise meets all of them; give the best seconds of each."""
+    best = dict.fromkeys(runs, float("inf"))
+    for _ in range(repeats):
+        for name, run in runs.items():
+            start = time.perf_counter()
+            run()
+            best[name] = min(best[name], time.perf_counter() - start)
+    return best
+
+
+def measured(*arguments):
+    """Run `python *arguments`, a script that ends in `report_run`; give its dict with `peak_gb` added."""
+    done = subprocess.run([sys.executable, *map(str, arguments)], check=True, capture_output=True, text=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def report_run(seconds, **facts):
+    """Print what a run took as one line of JSON: the other end of `measured`."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    print(json.dumps({"seconds": seconds, "peak_gb": peak / 1e9, **facts}))
+
+
+def report(name, rows, facts=None):
+    """Print rows (dicts with equal keys) as a table and write them, with facts, to results/NAME.json."""
+    facts = dict(facts or {})
+    columns = list(rows[0])
+    width = {c: max(len(c), *(len(str(row[c])) for row in rows)) for c in columns}
+    print(f"\n{name}")
+    print("  ".join(c.ljust(width[c]) for c in columns))
+    print("  ".join("-" * width[c] for c in columns))
+    for row in rows:
+        print("  ".join(str(row[c]).ljust(width[c]) for c in columns))
+    for key, value in facts.items():
+        print(f"{key}: {value:,.3f}" if isinstance(value, float) else f"{key}: {value}")
+    RESULTS.mkdir(exist_ok=True)
+    machine = {"python": platform.python_version(), "machine": platform.machine()}
+    text = json.dumps({"bench": name, "rows": rows, "facts": facts, "with": machine}, indent=2)
+    (RESULTS / f"{name}.json").write_text(text + "\n")

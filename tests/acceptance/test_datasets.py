@@ -1,0 +1,41 @@
+"""The whole way on real and generated data: 2,000 users, k = 2, 3, 5; verify against a brute-force count."""
+
+import duckdb
+import numpy as np
+import pytest
+
+import shoal
+from shoal.io.options import ReadOptions
+from shoal.pipeline import Outputs, publish
+from tests.oracle.many_covers import cover_counts
+
+
+def subset(source, target, users):
+    chosen = f"SELECT DISTINCT uid FROM '{source}' ORDER BY md5(uid::VARCHAR) LIMIT {users}"
+    rows = f"SELECT * FROM '{source}' WHERE uid IN ({chosen})"
+    duckdb.connect().execute(f"COPY ({rows}) TO '{target}' (FORMAT parquet)")
+
+
+@pytest.fixture(scope="module", params=["generated", "tdrive_cdr", "gowalla_nyc"])
+def original(request, tmp_path_factory):
+    path = tmp_path_factory.mktemp("data") / "original.parquet"
+    if request.param == "generated":
+        shoal.synthesize(path, users=2000, seed=1)
+    else:
+        subset(request.getfixturevalue("data") / f"{request.param}.parquet", path, 2000)
+    return path
+
+
+@pytest.mark.parametrize("constraint", ["nu-k-pick", "full"])
+@pytest.mark.parametrize("k", [2, 3, 5])
+def test_verified_and_counted(original, k, constraint, tmp_path):
+    output = tmp_path / "release.parquet"
+    parameters = {"k": k, "constraint": constraint}
+    done = publish([original], Outputs(output), method="k-scale", parameters=parameters, options=ReadOptions())
+    assert done.verdict.ok
+    verdict = shoal.verify(original, output, k=k, exact=True)
+    assert verdict.ok, verdict.messages
+    people, release = shoal.read(original), shoal.read_release(output)
+    counts = np.array(cover_counts(people, release))
+    assert counts.min() >= k
+    assert verdict.figures["min_cover"] == counts.min()

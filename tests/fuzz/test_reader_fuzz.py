@@ -1,0 +1,120 @@
+"""Readers are fed mutated files: they give trajectories or a ShoalError, nothing else, and no value in the message."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import shutil
+import tempfile
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import shoal
+
+SECRET = "s3cr3t"
+LINES = [
+    "uid,datetime,lat,lng,note",
+    f"{SECRET},2026-03-01T08:00:00Z,39.9,116.4,x",
+    f"{SECRET},2026-03-01 08:00:00+02:00,39.91,116.41,",
+    f'{SECRET}2,1772352000,39.9,116.4,"a ""quoted""\nnote"',
+    f"{SECRET}3,2026-03-01,39.9,116.4,y",
+]
+CSV = "\n".join(LINES).encode() + b"\n"
+TOKENS = [
+    b"",
+    b"\0",
+    b'"',
+    b"\n",
+    b"\r",
+    b",",
+    b";",
+    b"\t",
+    b"\xff",
+    b"\xef\xbb\xbf",
+    b"nan",
+    b"-inf",
+    b"1e999",
+    b"9" * 30,
+]
+
+
+def _parquet() -> bytes:
+    table = pa.table(
+        {
+            "uid": [SECRET, SECRET, f"{SECRET}2"] * 5,
+            "datetime": pa.array([1_772_352_000, None, 1_772_352_600] * 5, pa.timestamp("s")),
+            "lat": [39.9, 39.8, float("nan")] * 5,
+            "lng": [116.4] * 15,
+        }
+    )
+    sink = io.BytesIO()
+    pq.write_table(table, sink, compression="zstd")
+    return sink.getvalue()
+
+
+PARQUET = _parquet()
+
+
+@st.composite
+def mutated(draw, original, tokens):
+    data = bytearray(original)
+    for _ in range(draw(st.integers(1, 6))):
+        at = draw(st.integers(0, len(data)))
+        if draw(st.booleans()):
+            data[at:at] = draw(st.sampled_from(tokens))
+        else:
+            data[at : at + draw(st.integers(1, 20))] = draw(st.binary(max_size=8))
+    return bytes(data)
+
+
+def read_or_refuse(data: bytes, name: str) -> None:
+    folder = Path(tempfile.mkdtemp())
+    try:
+        path = folder / name
+        path.write_bytes(data)
+        people = shoal.read(path, threads=1, work_dir=folder)
+        account = people.account
+        assert people.samples == account.kept_rows == account.rows_read - sum(account.dropped.values())
+        assert sorted(p.name for p in folder.iterdir()) == [name]
+    except shoal.ShoalError as error:
+        assert SECRET not in str(error)
+    finally:
+        shutil.rmtree(folder)
+
+
+FEW = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+@FEW
+@given(mutated(CSV, TOKENS))
+def test_mutated_csv(data):
+    read_or_refuse(data, "a.csv")
+
+
+@FEW
+@given(mutated(PARQUET, [b"\0", b"\xff\xff\xff\x7f", b"PAR1"]))
+def test_mutated_parquet(data):
+    read_or_refuse(data, "a.parquet")
+
+
+@FEW
+@given(mutated(gzip.compress(CSV, mtime=0), [b"\0", b"\x1f\x8b"]))
+def test_mutated_gzip(data):
+    read_or_refuse(data, "a.csv.gz")
+
+
+@FEW
+@given(st.binary(max_size=200), st.sampled_from(["a.csv", "a.tsv", "a.parquet", "a.csv.gz", "a.csv.zst"]))
+def test_any_bytes(data, name):
+    read_or_refuse(data, name)
+
+
+@FEW
+@given(st.lists(st.lists(st.text(max_size=12), min_size=4, max_size=4), max_size=8))
+def test_any_text_in_the_cells(cells):
+    lines = ["uid,datetime,lat,lng", *(",".join('"' + c.replace('"', '""') + '"' for c in row) for row in cells)]
+    read_or_refuse("\n".join(lines).encode("utf-8", "surrogatepass"), "a.csv")

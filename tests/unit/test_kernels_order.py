@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shoal.kernels.grid import degree_counts
+from shoal.kernels.order import canonical_order, group_rows, take_users
+from tests.oracle import order as twin
+
+LOW, HIGH = -(2**31), 2**31 - 1
+SMALL = st.integers(-3, 3)
+WIDE = st.one_of(SMALL, st.integers(LOW, HIGH), st.sampled_from([LOW, LOW + 1, -1, 0, 1, HIGH - 1, HIGH]))
+
+
+def rows_of(values):
+    return st.lists(st.tuples(st.integers(0, 5), values, values, values), max_size=40)
+
+
+def as_columns(rows):
+    columns = np.array(rows, dtype=np.int64).reshape(-1, 4).T.astype(np.int32)
+    return [np.ascontiguousarray(column) for column in columns]
+
+
+def as_groups(offsets, t, x, y):
+    samples = list(zip(t.tolist(), x.tolist(), y.tolist(), strict=True))
+    return [samples[a:b] for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.one_of(rows_of(SMALL), rows_of(WIDE)))
+def test_groups_and_ranks_equal_the_slow_twin(rows):
+    columns = as_columns(rows)
+    grouped = group_rows(*columns, 6)
+    expected = twin.group_rows(*(column.tolist() for column in columns), 6)
+    assert as_groups(*grouped) == expected
+    order = canonical_order(*grouped)
+    assert order.tolist() == twin.canonical_order(expected)
+    assert as_groups(*take_users(*grouped, order)) == [expected[user] for user in order]
+
+
+@settings(max_examples=100, deadline=None)
+@given(rows_of(WIDE), st.randoms(use_true_random=False))
+def test_the_order_of_rows_does_not_matter_and_input_is_not_changed(rows, random):
+    columns = as_columns(rows)
+    before = [column.copy() for column in columns]
+    expected = group_rows(*columns, 6)
+    for column, copy in zip(columns, before, strict=True):
+        np.testing.assert_array_equal(column, copy)
+    random.shuffle(rows)
+    for a, b in zip(expected, group_rows(*as_columns(rows), 6), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("spread", [50, 2**31 - 1], ids=["packed", "numbered cells"])
+def test_threads_give_the_same(spread):
+    rng = np.random.default_rng(1)
+    n = 150_000
+    users = rng.integers(0, 300, n).astype(np.int32)
+    t, x, y = (rng.choice(rng.integers(-spread, spread, 40), n).astype(np.int32) for _ in range(3))
+    one, two = group_rows(users, t, x, y, 300, threads=1), group_rows(users, t, x, y, 300, threads=2)
+    for a, b in zip(one, two, strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert len(one[1]) == len(np.unique(np.stack([users, t, x, y]), axis=1).T)
+
+
+def test_identical_users_keep_their_order_and_many_ties_are_ranked():
+    rng = np.random.default_rng(2)
+    users = np.repeat(np.arange(2_000), 3)
+    t = np.tile([1, 1, 2], 2_000)
+    x = rng.integers(0, 3, len(users))
+    grouped = group_rows(users, t, x, x * 0, 2_000)
+    expected = twin.group_rows(users.tolist(), t.tolist(), x.tolist(), (x * 0).tolist(), 2_000)
+    assert canonical_order(*grouped).tolist() == twin.canonical_order(expected)
+
+
+def test_degree_counts_cover_both_ends():
+    counts = degree_counts(np.array([-180.0, -179.6, 0.4, 179.6, 180.0]), 180)
+    assert counts.sum() == 5
+    assert (counts[0], counts[180], counts[360]) == (2, 1, 2)

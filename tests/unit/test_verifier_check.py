@@ -1,0 +1,366 @@
+"""What verify promises to its callers: from files, with every kind of release, and fail-closed."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from shoal.errors import CannotCheck, NotVerified, SettingsError
+from shoal.frame import Frame
+from shoal.io.options import ReadOptions
+from shoal.release import Claim, Members, Release
+from shoal.verifier import verify
+from shoal.verifier.audit import audit_of
+from tests.releases import FRAME, Record, grouped, merge, people_of, ring, samples_of, toy_people
+
+K = 3
+PEOPLE = toy_people(users=30, samples=8, seed=4)
+
+
+def in_memory(draft, *, members=True):
+    """Give a draft as the Release that a method would make."""
+    counts = [len(record.boxes) for record in draft.records]
+    sizes = [len(record.members) for record in draft.records]
+    inside = Members(
+        np.array([record.owner for record in draft.records]),
+        np.concatenate([[0], np.cumsum(sizes)]),
+        np.array([member for record in draft.records for member in record.members]),
+        draft.people.labels,
+    )
+    return Release(
+        offsets=np.concatenate([[0], np.cumsum(counts)]),
+        boxes=np.array([box for record in draft.records for box in record.boxes], dtype=np.int32),
+        frame=draft.people.frame,
+        method="by-hand",
+        parameters={"k": draft.k},
+        claim=Claim(**draft.claim),
+        suppressed=draft.suppressed,
+        members=inside if members else None,
+    )
+
+
+def write_events(people, path, extra=()):
+    """Write the middle of every granule as an event, rows shuffled, each twice."""
+    frame = people.frame
+    owner = np.repeat(np.arange(len(people)), people.counts)
+    lng, lat = frame.degrees((people.x + 0.5) * frame.cell_m, (people.y + 0.5) * frame.cell_m)
+    table = pa.table(
+        {
+            "uid": people.labels.take(pa.array(owner)),
+            "datetime": pa.array(frame.epoch_s(people.t) * 1000 + 7_000, pa.int64()).cast(pa.timestamp("ms", "UTC")),
+            "lat": lat,
+            "lng": lng,
+        }
+    )
+    if extra:
+        uid, times, lats, lngs = zip(*extra, strict=True)
+        more = pa.table({"uid": uid, "datetime": pa.array(times, pa.timestamp("ms", "UTC")), "lat": lats, "lng": lngs})
+        table = pa.concat_tables([table, more.cast(table.schema)])
+    table = pa.concat_tables([table, table])
+    pq.write_table(table.take(pa.array(np.random.default_rng(1).permutation(len(table)))), path)
+    return path
+
+
+@pytest.mark.parametrize("make", [ring, grouped])
+@pytest.mark.parametrize("name", ["release.parquet", "release.csv"])
+def test_from_files_to_a_verdict(make, name, tmp_path):
+    path, audit = make(PEOPLE, K).write(tmp_path, name)
+    events = write_events(PEOPLE, tmp_path / "events.parquet")
+    for shown in (audit, None):
+        verdict = verify(events, path, audit=shown)
+        assert verdict.ok, verdict.messages
+        assert verdict.figures["users"] == len(PEOPLE)
+        assert verdict.figures["samples"] == PEOPLE.samples
+        json.dumps(verdict.to_dict())
+
+
+def test_users_outside_the_rules_are_counted(tmp_path):
+    path, audit = ring(PEOPLE, K).write(tmp_path)
+    events = write_events(PEOPLE, tmp_path / "events.parquet", extra=[(999, 1_700_000_000_000, 40.0, 116.0)])
+    assert "cover" in verify(events, path).failures
+    verdict = verify(events, path, audit=audit, options=ReadOptions(min_samples=2))
+    assert verdict.ok, verdict.messages
+    assert verdict.figures["users_outside"] == {"min_samples": 1}
+    verdict = verify(events, path, audit=audit, options=ReadOptions(min_active_days=2, tz="Asia/Shanghai"))
+    assert verdict.ok, verdict.messages
+    assert verdict.figures["users_outside"] == {"min_active_days": 1}
+
+
+def test_rows_outside_the_bounding_box_are_outside_the_claim(tmp_path):
+    path, audit = ring(PEOPLE, K).write(tmp_path)
+    events = write_events(PEOPLE, tmp_path / "events.parquet", extra=[(1, 1_700_000_000_000, 10.0, 10.0)])
+    assert not verify(events, path).ok
+    verdict = verify(events, path, audit=audit, options=ReadOptions(bbox=(115, 39, 117, 41)))
+    assert verdict.ok, verdict.messages
+    assert sum(verdict.figures["rows_outside"].values()) == 2
+
+
+def test_gridded_data_without_geography(tmp_path):
+    frame = Frame(crs=None, cell_m=500, slot_s=1800)
+    people = toy_people(users=25, frame=frame, start=480)
+    path, audit = grouped(people, K).write(tmp_path)
+    assert pq.read_schema(path).names[-1] == "datetime"
+    assert verify(people, path, audit=audit).ok
+    owner = np.repeat(np.arange(len(people)), people.counts)
+    table = pa.table({"uid": people.labels.take(pa.array(owner)), "d": people.t // 48, "t": people.t % 48})
+    table = table.append_column("x", pa.array(people.x)).append_column("y", pa.array(people.y))
+    verdict = verify(_parquet(table, tmp_path), path, audit=audit)
+    assert verdict.ok, verdict.messages
+
+
+def _parquet(table, folder):
+    pq.write_table(table, folder / "events.parquet")
+    return folder / "events.parquet"
+
+
+@pytest.mark.parametrize("make", [ring, grouped])
+def test_a_release_in_memory(make):
+    draft = make(PEOPLE, K)
+    for members in (True, False):
+        verdict = verify(PEOPLE, in_memory(draft, members=members))
+        assert verdict.ok, verdict.messages
+        assert not {"integrity", "leaks"} & set(verdict.checked)
+        assert any("Integrity not checked" in message for message in verdict.messages)
+        assert ("audit" in verdict.checked) == members
+
+
+def test_a_slot_origin_is_honoured(tmp_path):
+    moved = Frame(crs=FRAME.crs, cell_m=100, slot_s=60, origin_slot=1000)
+    people = people_of([samples_of(PEOPLE, u) for u in range(len(PEOPLE))], frame=moved)
+    draft = ring(people, K)
+    path, audit = draft.write(tmp_path)
+    assert verify(people, path, audit=audit).ok
+    assert verify(people, in_memory(draft)).ok
+    draft.people = people_of([samples_of(PEOPLE, u) for u in range(len(PEOPLE))], frame=FRAME)
+    assert "cover" in verify(people, draft.write(tmp_path)[0]).failures
+
+
+def test_more_may_be_asked_for_but_not_less(tmp_path):
+    path, audit = ring(PEOPLE, K).write(tmp_path)
+    assert verify(PEOPLE, path, k=2, audit=audit).figures["k"] == K
+    verdict = verify(PEOPLE, path, k=K + 1, audit=audit)
+    assert verdict.failures == ("cover",)
+    assert verdict.figures["min_cover"] == K
+    with pytest.raises(NotVerified, match="cover"):
+        verdict.raise_if_broken()
+    with pytest.raises(SettingsError):
+        verify(PEOPLE, path, k=0)
+
+
+def test_exact_tells_the_distribution(tmp_path):
+    path, _ = ring(PEOPLE, K).write(tmp_path)
+    figures = verify(PEOPLE, path, exact=True).figures
+    assert figures["cover"]["min"] == figures["min_cover"] == K
+    assert sum(figures["cover"]["histogram"].values()) == len(PEOPLE)
+    assert figures["one_way_min"] >= K
+
+
+def test_another_tools_release(tmp_path):
+    draft = ring(PEOPLE, K)
+    path = tmp_path / "other.parquet"
+    pq.write_table(draft.table(), path)
+    events = write_events(PEOPLE, tmp_path / "events.parquet")
+    with pytest.raises(CannotCheck, match="--crs"):
+        verify(events, path, k=K)
+    options = ReadOptions(cell_m=100, slot_s=60)
+    with pytest.raises(CannotCheck, match="--k"):
+        verify(events, path, options=options, crs=FRAME.crs)
+    verdict = verify(events, path, k=K, options=options, crs=FRAME.crs)
+    assert verdict.ok, verdict.messages
+    assert "integrity" not in verdict.checked
+    assert any("Integrity not checked" in message for message in verdict.messages)
+    identical = verify(events, path, options=options, crs=FRAME.crs, claim=Claim("k-anonymity", k=K))
+    assert identical.failures == ("identical",)
+
+
+def test_a_claim_given_must_be_the_files_own(tmp_path):
+    path, _ = ring(PEOPLE, K).write(tmp_path)
+    assert verify(PEOPLE, path, claim=Claim("cover", k=K)).ok
+    with pytest.raises(SettingsError):
+        verify(PEOPLE, path, claim=Claim("none"))
+
+
+def test_what_can_not_be_read_can_not_be_checked(tmp_path):
+    path, audit = ring(PEOPLE, K).write(tmp_path)
+    with pytest.raises(CannotCheck):
+        verify(PEOPLE, tmp_path / "nowhere.parquet")
+    with pytest.raises(CannotCheck):
+        verify(tmp_path / "nowhere.parquet", path)
+    broken = tmp_path / "broken.parquet"
+    broken.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(CannotCheck):
+        verify(PEOPLE, broken)
+    with pytest.raises(CannotCheck):
+        verify(PEOPLE, path, audit=broken)
+    other = people_of([samples_of(PEOPLE, 0)], frame=Frame(crs=FRAME.crs, cell_m=200, slot_s=60))
+    with pytest.raises(CannotCheck, match="another grid"):
+        verify(other, path, audit=audit)
+
+
+def test_points_can_not_be_checked(tmp_path):
+    path = tmp_path / "points.parquet"
+    table = ring(PEOPLE, K).table().select(["uid", "datetime", "lat", "lng"])
+    pq.write_table(table, path)
+    with pytest.raises(CannotCheck, match="points"):
+        verify(PEOPLE, path, k=K)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"shoal": {}}'])
+def test_a_broken_manifest_is_a_failure(text, tmp_path):
+    path, _ = ring(PEOPLE, K).write(tmp_path)
+    (tmp_path / "release.parquet.manifest.json").write_text(text)
+    assert verify(PEOPLE, path).failures == ("integrity",)
+
+
+def test_without_a_manifest_integrity_is_not_checked(tmp_path):
+    path, audit = ring(PEOPLE, K).write(tmp_path)
+    (tmp_path / "release.parquet.manifest.json").unlink()
+    verdict = verify(PEOPLE, path, audit=audit)
+    assert verdict.ok
+    assert "integrity" not in verdict.checked
+
+
+@pytest.mark.parametrize("claim", ["", "[1]", '{"format": 2}', '{"format": 1, "cell_m": 0}'])
+def test_a_shoal_object_that_makes_no_sense_is_a_failure(claim, tmp_path):
+    path = tmp_path / "release.parquet"
+    pq.write_table(ring(PEOPLE, K).table().replace_schema_metadata({"shoal": claim}), path)
+    verdict = verify(PEOPLE, path)
+    assert not verdict.ok
+    assert verdict.failures == ("integrity",)
+
+
+def suppressing(make):
+    """Give people of whom one has a sample far away, and a release from which it was taken out everywhere."""
+    lists = [samples_of(PEOPLE, user) for user in range(len(PEOPLE))]
+    draft = make(people_of(lists), K)
+    far = (lists[5][-1][0] + 1, 900, 900)
+    draft.people = people_of([[*own, far] if user == 5 else own for user, own in enumerate(lists)])
+    labels = draft.people.labels.to_pylist()  # the canonical order is another one now
+    for record in draft.records:
+        record.owner, record.members = labels.index(record.owner), [labels.index(m) for m in record.members]
+    return draft
+
+
+@pytest.mark.parametrize("make", [ring, grouped])
+def test_suppressed_samples_are_counted_and_must_be_stated(make, tmp_path):
+    draft = suppressing(make)
+    people = draft.people
+    kind = "cover" if make is ring else "identical"
+    path, audit = draft.write(tmp_path)
+    assert set(verify(people, path, audit=audit).failures) == {kind, "truth"}
+    assert verify(people, path).failures == (kind,)
+    draft.suppressed = 1
+    path, audit = draft.write(tmp_path)
+    verdict = verify(people, path, audit=audit)
+    assert verdict.ok, verdict.messages
+    assert verdict.figures["suppressed_samples"] == 1
+    assert verify(people, path, audit=audit, suppressed=2).failures == ("suppression",)
+    assert verify(people, path, audit=audit, max_suppressed=0.001).failures == ("suppression",)
+    assert verify(people, in_memory(draft)).ok
+    if make is ring:
+        with pytest.raises(CannotCheck, match="audit"):
+            verify(people, path)
+    else:
+        verdict = verify(people, path)
+        assert verdict.ok
+        assert any("suppressed" in message for message in verdict.messages)
+
+
+def test_a_user_who_is_not_published_counts_as_suppressed(tmp_path):
+    draft = grouped(PEOPLE, K)
+    group = draft.records[0].members
+    draft.records = [record for record in draft.records if record.members != group]
+    draft.suppressed = int(PEOPLE.counts[group].sum())
+    path, audit = draft.write(tmp_path)
+    verdict = verify(PEOPLE, path, audit=audit)
+    assert verdict.ok, verdict.messages
+    assert verdict.figures["suppressed_samples"] == draft.suppressed
+
+
+def test_nothing_published_fails(tmp_path):
+    draft = grouped(PEOPLE, K)
+    draft.records, draft.suppressed = [], PEOPLE.samples
+    path, audit = draft.write(tmp_path)
+    assert {"identical", "suppression"} <= set(verify(PEOPLE, path, audit=audit, max_suppressed=1.0).failures)
+    assert "identical" in verify(PEOPLE, path).failures
+
+
+def test_compact_groups(tmp_path):
+    draft = grouped(PEOPLE, K)
+    size = {tuple(record.members): len(record.members) for record in draft.records}
+    draft.records = list({tuple(record.members): record for record in draft.records}.values())
+    counts = {n: size[tuple(record.members)] for n, record in enumerate(draft.records)}
+    labels = PEOPLE.labels.cast(pa.string()).to_pylist()
+    draft.edit_table = lambda table: table.append_column(
+        "count", pa.array([counts[uid] for uid in table["uid"].to_pylist()], pa.int32())
+    )
+    draft.edit_audit = lambda _: [
+        (n, labels[member], labels[member]) for n, record in enumerate(draft.records) for member in record.members
+    ]
+    path, audit = draft.write(tmp_path)
+    for shown in (audit, None):
+        verdict = verify(PEOPLE, path, audit=shown)
+        assert verdict.ok, verdict.messages
+    counts[0] = K - 1
+    path, audit = draft.write(tmp_path)
+    assert set(verify(PEOPLE, path, audit=audit).failures) == {"audit", "identical", "leaks"}
+    counts[0] = size[tuple(draft.records[0].members)] + 1
+    assert not verify(PEOPLE, draft.write(tmp_path)[0], audit=audit).ok
+
+
+def test_concealment_needs_links_that_can_be_exchanged(tmp_path):
+    draft = ring(PEOPLE, K)
+    draft.claim = {"name": "k-concealment", "k": K}
+    path, audit = draft.write(tmp_path)
+    assert verify(PEOPLE, path, audit=audit).ok
+    assert verify(PEOPLE, path).ok
+    pair = [record for record in draft.records if record.owner in (0, 1)]
+    for record in pair:
+        record.members = [*record.members, 20]
+        record.boxes = merge(PEOPLE, record.members)
+    assert verify(PEOPLE, draft.write(tmp_path)[0], audit=draft.write(tmp_path)[1]).ok
+    thin = ring(PEOPLE, K)
+    thin.claim = draft.claim
+    thin.records[0].members = thin.records[0].members[:1]
+    thin.records[0].boxes = merge(PEOPLE, thin.records[0].members)
+    assert "cover" in verify(PEOPLE, thin.write(tmp_path)[0]).failures
+
+
+def test_the_audit_of_a_release_in_memory_names_everybody():
+    draft = grouped(PEOPLE, K)
+    lost = draft.records.pop()
+    table = audit_of(in_memory(draft))
+    assert table.filter(pa.compute.is_null(table["record"]))["owner"].to_pylist() == [
+        str(PEOPLE.labels[lost.owner].as_py())
+    ]
+
+
+def test_nothing_of_the_data_is_in_the_verdict(tmp_path):
+    names = [f"canary-{n:03d}" for n in range(len(PEOPLE))]
+    people = people_of([samples_of(PEOPLE, u) for u in range(len(PEOPLE))], labels=names)
+    draft = ring(people, K)
+    draft.records[0] = Record(draft.records[0].owner, [draft.records[0].owner], draft.records[1].boxes)
+    draft.edit_table = lambda table: table.append_column("canary-column", pa.array(["canary-value"] * len(table)))
+    draft.edit_audit = lambda rows: [*rows, (0, "canary-stranger", "canary-stranger")]
+    path, audit = draft.write(tmp_path)
+    verdict = verify(people, path, audit=audit)
+    assert not verdict.ok
+    text = json.dumps(verdict.to_dict())
+    assert "canary" not in text
+    assert str(FRAME.crs) not in text
+
+
+def test_the_verifier_stays_away_from_what_it_checks(tmp_path):
+    path, audit = ring(PEOPLE, K).write(tmp_path)
+    events = write_events(PEOPLE, tmp_path / "events.parquet")
+    code = (
+        "import sys; from shoal.verifier import verify; "
+        f"assert verify({str(events)!r}, {str(path)!r}, audit={str(audit)!r}).ok; "
+        "bad = [m for m in sys.modules if m.startswith(('shoal.kernels', 'shoal.methods', 'shoal.neighbours', "
+        "'shoal.merge', 'numba'))]; assert not bad, bad"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,155 @@
+"""Counting of cover against the slow twin, and the search it rests on."""
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shoal.verifier.candidates import one_way_candidates, two_way_candidates
+from shoal.verifier.cover import count_cover, cover_pairs
+from shoal.verifier.original import Original
+from shoal.verifier.pairs import blocks, hold
+from shoal.verifier.records import Records
+from tests.oracle import cover as oracle
+from tests.releases import merge, people_of, samples_of
+
+
+def original_of(people):
+    columns = (column.astype(np.int64) for column in (people.t, people.x, people.y))
+    return Original(people.labels, people.offsets, *columns)
+
+
+def records_of(lists):
+    offsets = np.concatenate([[0], np.cumsum([len(boxes) for boxes in lists])]).astype(np.int64)
+    boxes = np.array([box for boxes in lists for box in boxes], dtype=np.int64).reshape(-1, 6)
+    return Records(np.arange(len(lists)), offsets, boxes, np.ones(len(lists), dtype=np.int64))
+
+
+small = st.integers(0, 3)
+sample = st.tuples(st.integers(-5, 8), small, small)
+trajectory = st.lists(sample, min_size=1, max_size=6)
+
+
+@st.composite
+def wild_record(draw):
+    """Some disjoint boxes in time order, not made from anybody."""
+    cuts = sorted(draw(st.sets(st.integers(-6, 10), min_size=2, max_size=6)))
+    boxes = []
+    for start, stop in zip(cuts[::2], cuts[1::2], strict=False):
+        x, y = draw(small), draw(small)
+        boxes.append([start, stop, x, x + draw(small), y, y + draw(small)])
+    return boxes
+
+
+@st.composite
+def city(draw):
+    """Some people, and records that merge some of them, repeat each other, or come from nowhere."""
+    people = people_of(draw(st.lists(trajectory, min_size=1, max_size=6)))
+    members = st.sets(st.integers(0, len(people) - 1), min_size=1, max_size=4)
+    merged = [merge(people, sorted(chosen)) for chosen in draw(st.lists(members, max_size=6))]
+    again = draw(st.lists(st.sampled_from(merged), max_size=3)) if merged else []
+    return people, draw(st.permutations([*merged, *again, *draw(st.lists(wild_record(), max_size=3))]))
+
+
+@settings(max_examples=250, deadline=None)
+@given(city(), st.integers(1, 4))
+def test_counts_equal_the_slow_twin(made, k):
+    people, lists = made
+    original, records = original_of(people), records_of(lists)
+    everybody = np.arange(len(people))
+    users = [samples_of(people, user) for user in everybody]
+    for rule, boxes_too in ((oracle.two_way, True), (oracle.one_way, False)):
+        expected = oracle.count_cover(users, lists, rule)
+        assert count_cover(original, records, everybody, boxes_too=boxes_too).tolist() == expected
+        stopped = count_cover(original, records, everybody, stop_at=k, boxes_too=boxes_too)
+        assert np.minimum(stopped, k).tolist() == np.minimum(expected, k).tolist()
+
+
+@settings(max_examples=200, deadline=None)
+@given(city())
+def test_candidates_miss_nothing(made):
+    people, lists = made
+    original, records = original_of(people), records_of(lists)
+    users = [samples_of(people, user) for user in range(len(people))]
+    for find, rule in ((two_way_candidates, oracle.two_way), (one_way_candidates, oracle.one_way)):
+        found = {
+            (int(user), int(record))
+            for part in find(original, records, np.arange(len(users)))
+            for user, record in zip(*part, strict=True)
+        }
+        true = {(u, r) for u, own in enumerate(users) for r, boxes in enumerate(lists) if boxes and rule(own, boxes)}
+        assert true <= found
+
+
+@settings(max_examples=200, deadline=None)
+@given(city())
+def test_what_is_held_equals_the_slow_twin(made):
+    people, lists = made
+    original, records = original_of(people), records_of(lists)
+    pairs = [(user, record) for user in range(len(people)) for record in range(len(lists))]
+    user, record = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    held = hold(original, records, user, record)
+    for n, (one, other) in enumerate(pairs):
+        own, boxes = samples_of(people, one), lists[other]
+        assert held.samples[n] == sum(any(oracle.holds(box, s) for box in boxes) for s in own)
+        assert held.boxes[n] == sum(any(oracle.holds(box, s) for s in own) for box in boxes)
+
+
+@settings(max_examples=200, deadline=None)
+@given(city())
+def test_groups_are_equal_records(made):
+    _, lists = made
+    records = records_of(lists)
+    groups = records.groups.tolist()
+    for one, boxes in enumerate(lists):
+        assert [groups[one] == other for other in groups] == [boxes == others for others in lists]
+    assert records.distinct().weights.sum() == len(lists)
+
+
+def test_records_that_are_not_sound_hold_nothing():
+    people = original_of(people_of([[(5, 0, 0)]]))
+    overlapping = [[0, 5, 0, 0, 0, 0], [5, 9, 0, 0, 0, 0]]
+    unsorted = [[8, 9, 0, 0, 0, 0], [5, 5, 0, 0, 0, 0]]
+    empty_box = [[5, 5, 0, 0, 0, 0], [7, 6, 0, 0, 0, 0]]
+    records = records_of([overlapping, unsorted, empty_box, [], [[5, 5, 0, 0, 0, 0]]])
+    assert records.sound.tolist() == [False, False, False, False, True]
+    pairs = [
+        tuple(map(int, pair))
+        for part in cover_pairs(people, records, np.array([0]))
+        for pair in zip(*part, strict=True)
+    ]
+    assert pairs == [(0, 4)]
+
+
+def test_users_without_samples_and_no_records():
+    people = original_of(people_of([[(5, 0, 0)], [(6, 0, 0)]]))
+    nobody = people.keep(np.array([False, True]))
+    assert nobody.counts.tolist() == [0, 1]
+    records = records_of([[[0, 9, 0, 0, 0, 0]]])
+    assert count_cover(nobody, records, np.arange(2)).tolist() == [0, 1]
+    assert count_cover(people, records_of([]), np.arange(2)).tolist() == [0, 0]
+    assert count_cover(people, records_of([]), np.arange(2), boxes_too=False).tolist() == [0, 0]
+
+
+def test_blocks_cover_everything_once():
+    sizes = np.array([3, 0, 9, 1, 1, 1, 20])
+    parts = list(blocks(sizes, 4))
+    assert [n for part in parts for n in range(part.start, part.stop)] == list(range(len(sizes)))
+    assert all(sizes[part].sum() <= 4 or part.stop - part.start == 1 for part in parts)
+
+
+def test_counts_do_not_depend_on_the_size_of_blocks(monkeypatch):
+    from shoal.verifier import candidates, pairs
+
+    people = people_of([[(t, u % 3, u % 2) for t in range(u % 4 + 1)] for u in range(20)])
+    records = records_of([merge(people, [u, (u + 1) % 20]) for u in range(20)])
+    whole = count_cover(original_of(people), records, np.arange(20))
+    monkeypatch.setattr(pairs.blocks, "__defaults__", (2,))
+    monkeypatch.setattr(candidates, "ROWS", 1)
+    assert count_cover(original_of(people), records, np.arange(20)).tolist() == whole.tolist()
+    assert whole.max() > 1
+
+
+def test_labels_are_untouched_by_keep():
+    people = Original(pa.array(["a"]), np.array([0, 2]), *(np.array([1, 2]) for _ in range(3)))
+    assert people.keep(np.array([True, False])).labels.to_pylist() == ["a"]
