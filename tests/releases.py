@@ -7,7 +7,7 @@ import copy
 import hashlib
 import json
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -90,8 +90,6 @@ class Draft:
     suppressed: int = 0
     seeded: bool = False
     stale_hash: bool = False
-    count: bool = False
-    extra: dict = field(default_factory=dict)
 
     def copy(self):
         twin = copy.copy(self)
@@ -191,7 +189,7 @@ def write_csv(table, path):
             texts = np.datetime_as_string(column.to_numpy().astype("datetime64[ms]")).tolist()
             column = pa.array([text + "Z" for text in texts])
         columns[name] = column
-    pa_csv.write_csv(pa.table(columns), path)
+    pa_csv.write_csv(pa.table(columns), path, pa_csv.WriteOptions(quoting_style="needed"))
 
 
 def two_digits(value):

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.kernels.grid import degree_counts
-from shoal.kernels.order import canonical_order, group_rows, take_users
+from shoal.kernels.order import canonical_order, group_rows, pack_rows, packed_order, packed_slots, unpack_users
 from tests.oracle import order as twin
 
 LOW, HIGH = -(2**31), 2**31 - 1
@@ -25,7 +27,7 @@ def as_columns(rows):
 
 def as_groups(offsets, t, x, y):
     samples = list(zip(t.tolist(), x.tolist(), y.tolist(), strict=True))
-    return [samples[a:b] for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
+    return [samples[a:b] for a, b in pairwise(offsets)]
 
 
 @settings(max_examples=400, deadline=None)
@@ -37,7 +39,13 @@ def test_groups_and_ranks_equal_the_slow_twin(rows):
     assert as_groups(*grouped) == expected
     order = canonical_order(*grouped)
     assert order.tolist() == twin.canonical_order(expected)
-    assert as_groups(*take_users(*grouped, order)) == [expected[user] for user in order]
+    packed = pack_rows(*columns, 6)
+    assert packed_order(packed).tolist() == order.tolist()
+    assert as_groups(*unpack_users(packed, order)) == [expected[user] for user in order]
+    into = unpack_users(packed, order, into=tuple(column.copy() for column in columns[1:]))
+    assert as_groups(*into) == [expected[user] for user in order]
+    owners, t = packed_slots(packed)
+    assert list(zip(owners, t, strict=True)) == [(user, s[0]) for user, part in enumerate(expected) for s in part]
 
 
 @settings(max_examples=100, deadline=None)

@@ -1,6 +1,7 @@
 """What verify promises to its callers: from files, with every kind of release, and fail-closed."""
 
 import json
+import struct
 import subprocess
 import sys
 
@@ -209,7 +210,7 @@ def test_points_can_not_be_checked(tmp_path):
         verify(PEOPLE, path, k=K)
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{", '{"shoal": {}}'])
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"shoal": {}}', "[" * 100_000], ids=range(5))
 def test_a_broken_manifest_is_a_failure(text, tmp_path):
     path, _ = ring(PEOPLE, K).write(tmp_path)
     (tmp_path / "release.parquet.manifest.json").write_text(text)
@@ -312,22 +313,30 @@ def test_compact_groups(tmp_path):
     assert not verify(PEOPLE, draft.write(tmp_path)[0], audit=audit).ok
 
 
-def test_concealment_needs_links_that_can_be_exchanged(tmp_path):
+def test_concealment_needs_k_users_per_record(tmp_path):
     draft = ring(PEOPLE, K)
     draft.claim = {"name": "k-concealment", "k": K}
     path, audit = draft.write(tmp_path)
     assert verify(PEOPLE, path, audit=audit).ok
     assert verify(PEOPLE, path).ok
-    pair = [record for record in draft.records if record.owner in (0, 1)]
-    for record in pair:
-        record.members = [*record.members, 20]
-        record.boxes = merge(PEOPLE, record.members)
-    assert verify(PEOPLE, draft.write(tmp_path)[0], audit=draft.write(tmp_path)[1]).ok
-    thin = ring(PEOPLE, K)
-    thin.claim = draft.claim
-    thin.records[0].members = thin.records[0].members[:1]
-    thin.records[0].boxes = merge(PEOPLE, thin.records[0].members)
-    assert "cover" in verify(PEOPLE, thin.write(tmp_path)[0]).failures
+    record = draft.records[0]
+    record.members = record.members[:1]
+    record.boxes = merge(PEOPLE, record.members)
+    messages = verify(PEOPLE, draft.write(tmp_path)[0]).messages
+    assert f"1 records hide fewer than {K} users." in messages
+
+
+def test_concealment_needs_links_that_can_be_exchanged(tmp_path):
+    draft = grouped(PEOPLE, K)
+    draft.claim = {"name": "k-concealment", "k": K}
+    path, audit = draft.write(tmp_path)
+    assert verify(PEOPLE, path, audit=audit).ok
+    one_way_street = draft.records[0]
+    one_way_street.members = [*one_way_street.members, next(u for u in range(30) if u not in one_way_street.members)]
+    one_way_street.boxes = merge(PEOPLE, one_way_street.members)
+    path, audit = draft.write(tmp_path)
+    assert verify(PEOPLE, path, audit=audit).failures == ("cover",)
+    assert verify(PEOPLE, path).ok
 
 
 def test_the_audit_of_a_release_in_memory_names_everybody():
@@ -364,3 +373,69 @@ def test_the_verifier_stays_away_from_what_it_checks(tmp_path):
         "'shoal.merge', 'numba'))]; assert not bad, bad"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def with_geometry(draft, *, spoil=lambda corners: corners, geo=None):
+    """Add the boxes as polygons, as GeoParquet has them."""
+
+    def edit(table):
+        rings = []
+        for row in table.to_pylist():
+            x0, y0, x1, y1 = (float(row[name]) for name in ("x_min", "y_min", "x_max", "y_max"))
+            lng, lat = draft.people.frame.degrees(np.array([x0, x1, x1, x0, x0]), np.array([y0, y0, y1, y1, y0]))
+            points = spoil(np.stack([lng, lat], axis=1))
+            rings.append(struct.pack("<BIII10d", 1, 3, 1, 5, *points.ravel()))
+        column = {"encoding": "WKB", "geometry_types": ["Polygon"]}
+        stated = geo or {"version": "1.1.0", "primary_column": "geometry", "columns": {"geometry": column}}
+        table = table.append_column("geometry", pa.array(rings, pa.binary()))
+        return table.replace_schema_metadata({"geo": json.dumps(stated)})
+
+    draft.edit_table = edit
+    return draft
+
+
+def test_geometry_is_the_box_and_nothing_else(tmp_path):
+    assert verify(PEOPLE, with_geometry(ring(PEOPLE, K)).write(tmp_path)[0]).ok
+    turned = with_geometry(ring(PEOPLE, K), spoil=lambda corners: corners[[2, 1, 0, 3, 2]])
+    assert verify(PEOPLE, turned.write(tmp_path)[0]).ok
+    nudged = with_geometry(ring(PEOPLE, K), spoil=lambda corners: corners + 1e-9)
+    assert verify(PEOPLE, nudged.write(tmp_path)[0]).failures == ("leaks",)
+    told = with_geometry(
+        ring(PEOPLE, K), geo={"version": "1.1.0", "primary_column": "geometry", "columns": {}, "by": "x"}
+    )
+    assert verify(PEOPLE, told.write(tmp_path)[0]).failures == ("leaks",)
+    bare = ring(PEOPLE, K)
+    bare.edit_table = lambda table: table.append_column("geometry", pa.array([b"here"] * len(table), pa.binary()))
+    assert verify(PEOPLE, bare.write(tmp_path)[0]).failures == ("leaks",)
+
+
+def test_an_exact_centre_of_the_projection_is_a_leak(tmp_path):
+    frame = Frame(crs=FRAME.crs.replace("lat_0=40", "lat_0=39.9042"), cell_m=100, slot_s=60)
+    people = toy_people(users=30, samples=8, frame=frame)
+    assert verify(people, ring(people, K).write(tmp_path)[0]).failures == ("leaks",)
+
+
+def test_a_seeded_release_claims_nothing_and_is_checked_for_cover(tmp_path):
+    draft = ring(PEOPLE, K)
+    draft.claim, draft.seeded = {"name": "none", "why": "research"}, True
+    path, audit = draft.write(tmp_path)
+    verdict = verify(PEOPLE, path, audit=audit)
+    assert verdict.ok
+    assert str(verdict.claim) == "none (research)"
+    assert verdict.figures["min_cover"] == K
+    assert verify(PEOPLE, path, k=K + 1).failures == ("cover",)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [('Z",', '",'), (".000Z", ".250Z"), ("T", " of "), ("uid", "user"), ("\n0,", "\n00,")],
+    ids=["no zone", "fractions", "no ISO", "other name", "leading zero"],
+)
+def test_csv_must_be_written_to_the_letter(before, after, tmp_path):
+    path, _ = ring(PEOPLE, K).write(tmp_path, "release.csv")
+    text = path.read_text()
+    assert before in text
+    path.write_text(text.replace(before, after, 1))
+    (tmp_path / "release.csv.manifest.json").unlink()
+    verdict = verify(PEOPLE, path, k=K)
+    assert "leaks" in verdict.failures

@@ -32,6 +32,7 @@ app = App(
     suppress_keyboard_interrupt=False,
     help_epilogue="Start with: shoal demo",
 )
+app.meta.suppress_keyboard_interrupt = False
 # The texts stand here and not at the functions, so that help imports none of them.
 _COMMANDS = {
     "demo": (

@@ -18,7 +18,7 @@ from shoal.io.engine import ROW_BYTES, check_memory, cpus, open_engine
 from shoal.io.parse import Parsed, load_cells, parse, rejected_rows
 from shoal.io.rules import KEPT, Rows, Rules, judge
 from shoal.io.sources import Source, find_sources, text_bytes
-from shoal.io.times import LOCAL, NO_TIME, NUMBER, zone
+from shoal.io.times import LOCAL, NO_TIME, NUMBER, ZONED, ZULU, zone
 from shoal.progress import SILENT
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def read_events(
             rejected = rejected_rows(engine, sources)
         check_memory(total * ROW_BYTES, f"reading {total:,} rows")
         with progress.stage("read", total) as advance:
-            columns, tally = _collect(_stream(engine, parsed, options), rules, total, advance)
+            columns, tally = _collect(_stream(engine, parsed, options, labels), rules, total, advance)
     tally.codes[0] = rejected
     _check(tally, parsed)
     if options.strict and any(tally.codes[ROW_RULES.index(rule)] for rule in _STRICT):
@@ -166,36 +166,52 @@ def _load_labels(engine: Any, parsed: Parsed) -> tuple[pa.Array, int]:
 
 
 def _stream(
-    engine: Any, parsed: Parsed, options: ReadOptions, *, labelled: bool = True
+    engine: Any, parsed: Parsed, options: ReadOptions, labels: pa.Array | None
 ) -> Iterator[tuple[Rows, set[int]]]:
     """Give the rows, batch by batch, times in UTC; and the kinds of time among them.
 
-    Without labels every user is 0, and the rows keep the order that the engine gives them.
+    Without labels every user is 0, and the rows keep the order that the engine gives them. Users are numbered by
+    a join with the labels, or, three times as fast, by a look-up where labels are integers that lie close together.
     """
-    kind = "coalesce(p.kind, 0)" if parsed.kinds else "0"
-    user = "coalesce(l.code, -1)" if labelled else "CASE WHEN p.u IS NULL THEN -1 ELSE 0 END"
-    join = "LEFT JOIN labels AS l ON p.u = l.u" if labelled else ""
+    kind = ", coalesce(p.kind, 0) AS kind" if parsed.kind is None else ""
+    table, low = (None, 0) if labels is None or parsed.text_users else _lookup(labels)
+    if labels is None:
+        user, join = "CASE WHEN p.u IS NULL THEN -1 ELSE 0 END", ""
+    elif table is not None:
+        user, join = f"coalesce(p.u, {low}) - {low}", ""
+    else:
+        user, join = "coalesce(l.code, -1)", "LEFT JOIN labels AS l ON p.u = l.u"
     reader = engine.sql(
         f"SELECT CAST({user} AS INTEGER) AS users, coalesce(p.ms, {NO_TIME}) AS ms, coalesce(p.a, 'nan') AS a, "  # noqa: S608
-        f"coalesce(p.b, 'nan') AS b, CAST({kind} AS UTINYINT) AS kind FROM ({parsed.sql}) AS p {join}"
+        f"coalesce(p.b, 'nan') AS b{kind} FROM ({parsed.sql}) AS p {join}"
     ).to_arrow_reader(BATCH)
     for batch in reader:
-        users, ms, a, b, kinds = (column.to_numpy() for column in batch.columns)
-        present = _kinds(kinds, ms) if parsed.kinds else set()
-        yield Rows(users, _to_utc(ms, kinds, options.tz) if LOCAL in present else ms, a, b), present
+        users, ms, a, b, *kinds = (column.to_numpy() for column in batch.columns)
+        present = _kinds(kinds[0], ms) if parsed.kind is None else {parsed.kind}
+        if LOCAL in present and options.tz != "UTC":
+            which = (kinds[0] == LOCAL if parsed.kind is None else True) & (ms != NO_TIME)
+            ms = _to_utc(ms, which, options.tz)
+        yield Rows(users if table is None else table[users], ms, a, b), present
+
+
+def _lookup(labels: pa.Array) -> tuple[NDArray[np.int32] | None, int]:
+    """Give a table from (label - low) to the user's number, and low, which stands for none; None if it were large."""
+    values = labels.to_numpy()
+    if len(values) == 0 or int(values[-1]) - int(values[0]) > 10_000_000:
+        return None, 0
+    low = int(values[0]) - 1
+    table = np.full(int(values[-1]) - low + 1, -1, dtype=np.int32)
+    table[values - low] = np.arange(len(values))
+    return table, low
 
 
 def _kinds(kinds: NDArray[np.uint8], ms: NDArray[np.int64]) -> set[int]:
     """Give the kinds of time that occur; what can't be read is of no kind."""
-    if ms.min() == NO_TIME:
-        kinds = kinds[ms != NO_TIME]
-    return set(np.flatnonzero(np.bincount(kinds)).tolist())
+    return {kind for kind in (ZONED, ZULU, LOCAL, NUMBER) if ((kinds == kind) & (ms != NO_TIME)).any()}
 
 
-def _to_utc(ms: NDArray[np.int64], kinds: NDArray[np.uint8], tz: str) -> NDArray[np.int64]:
-    if tz == "UTC":
-        return ms
-    which = (kinds == LOCAL) & (ms != NO_TIME)
+def _to_utc(ms: NDArray[np.int64], which: NDArray[np.bool_], tz: str) -> NDArray[np.int64]:
+    """Give local times their zone."""
     if which.all():
         return zone(tz).to_utc(ms)
     ms = ms.copy()
@@ -290,7 +306,7 @@ def _raise_bad_row(source: Input, sources: Sequence[Source], options: ReadOption
                 raise BadRows(_bad_row(one, line - 1, BAD_ROW, parsed))
             limits = _rules(parsed, options)
             seen = 0
-            for rows, _ in _stream(engine, parsed, options, labelled=False):
+            for rows, _ in _stream(engine, parsed, options, None):
                 codes = judge(rows, Rules(limits.max_a, limits.max_b, limits.from_cells))
                 if codes is not None and (codes < KEPT).any():
                     first = int(np.argmax(codes < KEPT))

@@ -28,6 +28,7 @@ _NUMBERS = _INTEGERS | {"UBIGINT", "HUGEINT", "UHUGEINT", "FLOAT", "DOUBLE"}
 _NAIVE = {"TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "DATE"}
 _AWARE = {"TIMESTAMP WITH TIME ZONE", "TIMESTAMP_NS WITH TIME ZONE"}
 _TEXT = {"VARCHAR", "UUID"}
+_ONE_KIND = {str(kind) for kind in (LOCAL, NUMBER, ZONED)}
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,8 @@ class Parsed:
     sql: str
     columns: Columns
     ignored: tuple[str, ...]
-    kinds: bool  # whether times can be of several kinds, or of one that needs a word
+    text_users: bool
+    kind: int | None  # of all times; None if that differs from row to row
 
     @property
     def place(self) -> str:
@@ -74,16 +76,17 @@ def parse(engine: Any, sources: Sequence[Source], options: ReadOptions, *, once:
     if len({group.columns.place for _, group in groups}) > 1:
         raise ColumnsNotFound("the files give places in different ways; read them apart, or name the --columns")
     text_users = any(_base_type(group.type_of("user")) not in _INTEGERS for _, group in groups)
-    parts, kinds = [], set()
+    parts, kinds = [], set[str]()
     for number, (files, group) in enumerate(groups):
-        query, kind = _select(group, options, files[0].name, text_users=text_users)
-        kinds.add(kind)
+        query, kind_of_time = _select(group, options, files[0].name, text_users=text_users)
+        kinds.add(kind_of_time)
         if once and files[0].kind == "csv":
             engine.execute(f"CREATE TEMP TABLE part_{number} AS {query}")
             query = f"SELECT * FROM part_{number}"  # noqa: S608  our own names
         parts.append(query)
+    kind = int(kinds.pop()) if len(kinds) == 1 and kinds <= _ONE_KIND else None
     ignored = tuple(dict.fromkeys(name for _, group in groups for name in group.columns.ignored))
-    return Parsed(" UNION ALL ".join(parts), groups[0][1].columns, ignored, kinds != {str(ZONED)})
+    return Parsed(" UNION ALL ".join(parts), groups[0][1].columns, ignored, text_users, kind)
 
 
 def load_cells(engine: Any, sources: Sequence[Source]) -> None:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
+    from shoal.kernels.order import Packed
+
 __all__ = ["choose_crs", "from_arrow", "from_pandas", "from_polars", "read", "trajectories"]
 
 _CHUNK = 1 << 16
@@ -125,7 +127,7 @@ def trajectories(
     Output: Trajectories with the completed account. Raises SettingsError if the grid does not fit 32 bits,
     NoValidRows if the screening leaves nobody.
     """
-    from shoal.kernels.order import canonical_order, group_rows, take_users
+    from shoal.kernels.order import pack_rows, packed_order, unpack_users
 
     workers = cpus(threads)
     crs = crs if crs is not None else choose_crs(events, options)
@@ -137,16 +139,15 @@ def trajectories(
     if fits is not None:
         users, t, x, y = users[fits], t[fits], x[fits], y[fits]
     with progress.stage("sort"):
-        rows = len(users)
-        offsets, t, x, y = group_rows(users, t, x, y, len(events.labels), threads=workers)
-        few, idle = _screen(offsets, t, frame, options)
-        order = canonical_order(offsets, t, x, y)
-        order = order[~(few | idle)[order] & (np.diff(offsets)[order] > 0)]
-        account = _complete(events.account, rows, np.diff(offsets), few, idle)
+        packed = pack_rows(users, t, x, y, len(events.labels), threads=workers)
+        few, idle = _screen(packed, frame, options)
+        account = _complete(events.account, len(users), packed.counts, few, idle)
+        order = packed_order(packed)
+        order = order[(packed.counts > 0)[order] & ~(few | idle)[order]]
         if len(order) == 0:
             raise NoValidRows("no user is left; lower --min-samples or --min-active-days")
-        starts, t, x, y = take_users(offsets, t, x, y, order)
-    return Trajectories(starts, t, x, y, frame, events.labels.take(pa.array(order)), account)
+        offsets, t, x, y = unpack_users(packed, order, threads=workers, into=(t, x, y))
+    return Trajectories(offsets, t, x, y, frame, events.labels.take(pa.array(order)), account)
 
 
 def _after_largest_gap(counts: NDArray[np.int64]) -> int:
@@ -216,17 +217,17 @@ def _origin(epoch_ms: NDArray[np.int64], slot_s: int) -> int:
     return origin
 
 
-def _screen(
-    offsets: NDArray[np.int64], t: NDArray[np.int32], frame: Frame, options: ReadOptions
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def _screen(packed: Packed, frame: Frame, options: ReadOptions) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Give the users with too few samples, and of the others those with too few active days."""
-    counts = np.diff(offsets)
+    from shoal.kernels.order import packed_slots
+
+    counts = packed.counts
     few = (counts < options.min_samples) & (counts > 0)
     if options.min_active_days <= 1:
         return few, np.zeros_like(few)
+    users, t = packed_slots(packed)
     days = zone(options.tz).to_local(frame.epoch_s(t) * 1000) // (_DAY_S * 1000)
-    pairs = np.unique((np.repeat(np.arange(len(counts)), counts) << 32) | days)
-    active = np.bincount(pairs >> 32, minlength=len(counts))
+    active = np.bincount(np.unique((users << 32) | days) >> 32, minlength=len(counts))
     return few, (active < options.min_active_days) & (counts > 0) & ~few
 
 

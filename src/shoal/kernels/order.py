@@ -3,16 +3,34 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from shoal.kernels._jit import jit
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
-__all__ = ["canonical_order", "group_rows", "take_users"]
+__all__ = ["Packed", "canonical_order", "group_rows", "pack_rows", "packed_order", "packed_slots", "unpack_users"]
+
+
+class Packed(NamedTuple):
+    """Rows grouped by user, one integer each, in the order of (t, x, y) and distinct.
+
+    User u has `counts[u]` keys from `offsets[u]` on; what lies between them and `offsets[u+1]` is left over.
+    A key holds t, x, y relative to `low` in `bits`; or t and the number of a cell in `places`.
+    """
+
+    offsets: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    keys: NDArray[np.int64]
+    low: NDArray[np.int64]
+    x_bits: int
+    y_bits: int
+    places: NDArray[np.int64] | None
 
 
 def group_rows(
@@ -35,43 +53,108 @@ def group_rows(
     >>> offsets.tolist(), t.tolist()
     ([0, 1, 2, 2], [0, 1])
     """
+    packed = pack_rows(users, t, x, y, n_users, threads=threads)
+    return unpack_users(packed, np.arange(n_users), threads=threads)
+
+
+def pack_rows(
+    users: NDArray[Any],
+    t: NDArray[np.int32],
+    x: NDArray[np.int32],
+    y: NDArray[np.int32],
+    n_users: int,
+    *,
+    threads: int = 1,
+) -> Packed:
+    """Do the work of `group_rows` without writing out its columns; 8 bytes a row.
+
+    >>> i = np.array([1, 0, 1, 1], dtype=np.int32)
+    >>> pack_rows(i, i, i, i, 3).counts.tolist()
+    [1, 1, 0]
+    """
     users, t, x, y = (np.ascontiguousarray(a, dtype=np.int32) for a in (users, t, x, y))
-    if len(t) == 0:
-        return np.zeros(n_users + 1, dtype=np.int64), t.copy(), x.copy(), y.copy()
-    low = np.array([a.min() for a in (t, x, y)], dtype=np.int64)
-    bits = [int(int(a.max()) - int(lo)).bit_length() for a, lo in zip((t, x, y), low, strict=True)]
-    if sum(bits) <= 63:
-        places = None
-        offsets, keys = _scatter(users, t, x, y, low, bits[1], bits[2], n_users)
-    else:  # too wide to pack: number the distinct cells in the order of (x, y), which keeps (t, x, y) order
-        places, rank = _number_cells(x, y)
-        zero = np.zeros(1, dtype=np.int32)
+    low = np.array([a.min() if len(a) else 0 for a in (t, x, y)], dtype=np.int64)
+    t_bits, x_bits, y_bits = (
+        (int(a.max()) - int(lo)).bit_length() if len(a) else 0 for a, lo in zip((t, x, y), low, strict=True)
+    )
+    places = None
+    if t_bits + x_bits + y_bits > 63:
+        # Too wide to pack: number the distinct cells in the order of (x, y), which keeps the order of (t, x, y).
+        places, y = _number_cells(x, y)
+        x = np.zeros(1, dtype=np.int32)
         low[1:] = 0
-        bits[1:] = [0, len(places).bit_length()]
-        offsets, keys = _scatter(users, t, zero, rank, low, bits[1], bits[2], n_users)
+        x_bits, y_bits = 0, len(places).bit_length()
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(users, minlength=n_users))])
+    keys = np.empty(len(users), dtype=np.int64)
+    _scatter_keys(users, t, x, y, low, x_bits, y_bits, offsets[:-1].copy(), keys)
     counts = np.empty(n_users, dtype=np.int64)
     _each_part(threads, offsets, lambda first, last: _sort_distinct(keys, offsets, first, last, counts))
-    found = np.concatenate([[0], np.cumsum(counts)])
-    out_t, out_x, out_y = (np.empty(found[-1], dtype=np.int32) for _ in range(3))
+    return Packed(offsets, counts, keys, low, x_bits, y_bits, places)
+
+
+def unpack_users(
+    packed: Packed,
+    users: NDArray[np.int64],
+    *,
+    threads: int = 1,
+    into: tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]] | None = None,
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+    """Write out the rows of some users, in the order asked for: offsets, t, x, y; linear.
+
+    The columns are new, or the first part of three arrays `into` which they go: fresh memory is as dear as the rest.
+
+    >>> i = np.array([1, 0, 1, 1], dtype=np.int32)
+    >>> unpack_users(pack_rows(i, i, i, i, 3), np.array([1, 0]))[1].tolist()
+    [1, 0]
+    """
+    found = np.concatenate([[0], np.cumsum(packed.counts[users])])
+    t, x, y = (np.empty(found[-1], np.int32) if into is None else into[i][: found[-1]] for i in range(3))
+    starts, keys, low = packed.offsets[users], packed.keys, packed.low
     _each_part(
         threads,
-        offsets,
-        lambda first, last: _unpack(keys, offsets, found, first, last, low, bits[1], bits[2], out_t, out_x, out_y),
+        found,
+        lambda first, last: _unpack(keys, starts, found, first, last, low, packed.x_bits, packed.y_bits, t, x, y),
     )
-    if places is not None:
-        cells = places[out_y]
-        out_x, out_y = (cells >> 32).astype(np.int32), (cells & 0xFFFFFFFF).astype(np.uint32).view(np.int32)
-        out_y ^= np.int32(-(2**31))
-    return found, out_t, out_x, out_y
+    if packed.places is not None:
+        cells = packed.places[y]
+        np.right_shift(cells, 32, out=x, casting="unsafe")
+        np.subtract(cells & 0xFFFFFFFF, 2**31, out=y, casting="unsafe")
+    return found, t, x, y
+
+
+def packed_slots(packed: Packed) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Give the user and the t of every row.
+
+    >>> i = np.array([1, 0, 1, 1], dtype=np.int32)
+    >>> [a.tolist() for a in packed_slots(pack_rows(i, i, i, i, 3))]
+    [[0, 1], [0, 1]]
+    """
+    _, t, _, _ = unpack_users(packed, np.arange(len(packed.counts)))
+    return np.repeat(np.arange(len(packed.counts)), packed.counts), t
+
+
+def packed_order(packed: Packed) -> NDArray[np.int64]:
+    """Rank users by (number of samples, samples compared lexicographically); equal users keep their order.
+
+    Output: the user at each rank (int64). Cost: O(users · log users) comparisons, each as long as the common
+    beginning of two users.
+
+    >>> i = np.array([1, 0, 1, 2], dtype=np.int32)
+    >>> packed_order(pack_rows(i, i * 0, i, np.arange(4), 3)).tolist()
+    [0, 2, 1]
+    """
+    some = packed.counts > 0
+    first = np.zeros(len(packed.counts), dtype=np.int64)
+    first[some] = packed.keys[packed.offsets[:-1][some]]
+    order = np.lexsort((first, packed.counts)).astype(np.int64)
+    _sort_ties(order, packed.offsets, packed.counts, packed.keys, first)
+    return order
 
 
 def canonical_order(
     offsets: NDArray[np.int64], t: NDArray[np.int32], x: NDArray[np.int32], y: NDArray[np.int32]
 ) -> NDArray[np.int64]:
-    """Rank users by (number of samples, samples compared lexicographically); equal users keep their order.
-
-    Input: grouped rows as `group_rows` gives them. Output: the user at each rank (int64).
-    Cost: O(users · log users) comparisons, each as long as the common beginning of two users.
+    """Rank users of grouped rows, as `group_rows` gives them: see `packed_order`.
 
     >>> offsets = np.array([0, 2, 3, 4])
     >>> t = np.array([0, 1, 5, 2], dtype=np.int32)
@@ -79,30 +162,8 @@ def canonical_order(
     [2, 1, 0]
     """
     counts = np.diff(offsets)
-    first = np.zeros(len(counts), dtype=np.int64)
-    first[counts > 0] = t[offsets[:-1][counts > 0]]
-    order = np.lexsort((first, counts)).astype(np.int64)
-    _sort_ties(order, np.ascontiguousarray(offsets), t, x, y, first)
-    return order
-
-
-def take_users(
-    offsets: NDArray[np.int64],
-    t: NDArray[np.int32],
-    x: NDArray[np.int32],
-    y: NDArray[np.int32],
-    users: NDArray[np.int64],
-) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
-    """Give the rows of some users, in the order asked for; linear.
-
-    >>> t = np.array([0, 1, 5, 2], dtype=np.int32)
-    >>> take_users(np.array([0, 2, 3, 4]), t, t, t, np.array([2, 0]))[1].tolist()
-    [2, 0, 1]
-    """
-    starts = np.concatenate([[0], np.cumsum(np.diff(offsets)[users])])
-    out_t, out_x, out_y = (np.empty(starts[-1], dtype=np.int32) for _ in range(3))
-    _copy_users(offsets, t, x, y, users, starts, out_t, out_x, out_y)
-    return starts, out_t, out_x, out_y
+    users = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
+    return packed_order(pack_rows(users, t, x, y, len(counts)))
 
 
 def _number_cells(x: NDArray[np.int32], y: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
@@ -112,7 +173,7 @@ def _number_cells(x: NDArray[np.int32], y: NDArray[np.int32]) -> tuple[NDArray[n
     return places, rank.astype(np.int32)
 
 
-def _each_part(threads: int, offsets: NDArray[np.int64], work: Any) -> None:
+def _each_part(threads: int, offsets: NDArray[np.int64], work: Callable[[int, int], None]) -> None:
     """Run `work(first, last)` over ranges of users that hold about equally many rows."""
     n_users = len(offsets) - 1
     if threads <= 1 or offsets[-1] < 100_000:
@@ -123,23 +184,6 @@ def _each_part(threads: int, offsets: NDArray[np.int64], work: Any) -> None:
     cuts = np.concatenate([[0], cuts, [n_users]])
     with ThreadPoolExecutor(threads) as pool:
         list(pool.map(lambda part: work(int(cuts[part]), int(cuts[part + 1])), range(parts)))
-
-
-def _scatter(
-    users: NDArray[np.int32],
-    t: NDArray[np.int32],
-    x: NDArray[np.int32],
-    y: NDArray[np.int32],
-    low: NDArray[np.int64],
-    x_bits: int,
-    y_bits: int,
-    n_users: int,
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Give offsets and, grouped by user, one integer per row whose order is that of (t, x, y)."""
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(users, minlength=n_users))])
-    keys = np.empty(len(users), dtype=np.int64)
-    _scatter_keys(users, t, x, y, low, x_bits, y_bits, offsets[:-1].copy(), keys)
-    return offsets, keys
 
 
 @jit
@@ -173,7 +217,7 @@ def _sort_distinct(keys: Any, offsets: Any, first: Any, last: Any, counts: Any) 
 @jit
 def _unpack(
     keys: Any,
-    offsets: Any,
+    starts: Any,
     found: Any,
     first: Any,
     last: Any,
@@ -186,9 +230,9 @@ def _unpack(
 ) -> None:
     x_mask = (1 << x_bits) - 1
     y_mask = (1 << y_bits) - 1
-    for user in range(first, last):
-        shift = offsets[user] - found[user]
-        for row in range(found[user], found[user + 1]):
+    for rank in range(first, last):
+        shift = starts[rank] - found[rank]
+        for row in range(found[rank], found[rank + 1]):
             key = keys[row + shift]
             t[row] = (key >> (x_bits + y_bits)) + low[0]
             x[row] = ((key >> y_bits) & x_mask) + low[1]
@@ -196,22 +240,17 @@ def _unpack(
 
 
 @jit
-def _before(a: Any, b: Any, offsets: Any, t: Any, x: Any, y: Any) -> bool:
+def _before(a: Any, b: Any, offsets: Any, counts: Any, keys: Any) -> bool:
     """Whether user a's samples come strictly before user b's; both have equally many."""
-    shift = offsets[b] - offsets[a]
-    for i in range(offsets[a], offsets[a + 1]):
-        j = i + shift
-        if t[i] != t[j]:
-            return bool(t[i] < t[j])
-        if x[i] != x[j]:
-            return bool(x[i] < x[j])
-        if y[i] != y[j]:
-            return bool(y[i] < y[j])
+    i, j = offsets[a], offsets[b]
+    for step in range(counts[a]):
+        if keys[i + step] != keys[j + step]:
+            return bool(keys[i + step] < keys[j + step])
     return False
 
 
 @jit
-def _merge_sort(order: Any, lo: Any, hi: Any, spare: Any, offsets: Any, t: Any, x: Any, y: Any) -> None:
+def _merge_sort(order: Any, lo: Any, hi: Any, spare: Any, offsets: Any, counts: Any, keys: Any) -> None:
     """Stable bottom-up merge sort of order[lo:hi]."""
     width = 1
     while width < hi - lo:
@@ -222,7 +261,7 @@ def _merge_sort(order: Any, lo: Any, hi: Any, spare: Any, offsets: Any, t: Any, 
                 spare[i] = order[i]
             i, j, out = start, middle, start
             while i < middle and j < end:
-                if _before(order[j], spare[i], offsets, t, x, y):
+                if _before(order[j], spare[i], offsets, counts, keys):
                     order[out] = order[j]
                     j += 1
                 else:
@@ -238,27 +277,14 @@ def _merge_sort(order: Any, lo: Any, hi: Any, spare: Any, offsets: Any, t: Any, 
 
 
 @jit
-def _sort_ties(order: Any, offsets: Any, t: Any, x: Any, y: Any, first: Any) -> None:
-    """Finish the order inside runs of users with as many samples and the same first time."""
+def _sort_ties(order: Any, offsets: Any, counts: Any, keys: Any, first: Any) -> None:
+    """Finish the order inside runs of users with as many samples and the same first one."""
     spare = np.empty_like(order)
     lo = 0
     for hi in range(1, len(order) + 1):
-        a = order[lo]
         if hi < len(order):
-            b = order[hi]
-            if first[a] == first[b] and offsets[a + 1] - offsets[a] == offsets[b + 1] - offsets[b]:
+            a, b = order[lo], order[hi]
+            if first[a] == first[b] and counts[a] == counts[b]:
                 continue
-        _merge_sort(order, lo, hi, spare, offsets, t, x, y)
+        _merge_sort(order, lo, hi, spare, offsets, counts, keys)
         lo = hi
-
-
-@jit
-def _copy_users(
-    offsets: Any, t: Any, x: Any, y: Any, users: Any, starts: Any, out_t: Any, out_x: Any, out_y: Any
-) -> None:
-    for rank in range(len(users)):
-        shift = offsets[users[rank]] - starts[rank]
-        for row in range(starts[rank], starts[rank + 1]):
-            out_t[row] = t[row + shift]
-            out_x[row] = x[row + shift]
-            out_y[row] = y[row + shift]

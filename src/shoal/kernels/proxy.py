@@ -11,7 +11,7 @@ from shoal.kernels._jit import jit
 if TYPE_CHECKING:
     from shoal.kernels._jit import Floats, Ints
 
-__all__ = ["nearest_by_proxy", "proxy_distance"]
+__all__ = ["nearest_by_proxy", "proxy_distance", "symmetric_pairs"]
 
 
 @jit
@@ -69,3 +69,42 @@ def nearest_by_proxy(x: Floats, y: Floats, half: Floats, start: int, stop: int, 
                 index[0] = v
                 _sift_down(key, index, size)
         nearest[u] = np.sort(index)
+
+
+@jit
+def symmetric_pairs(nearest: Ints) -> tuple[Ints, Ints]:
+    """Give all pairs i < j of which one is in the other's row of `nearest` (rows ascending), sorted; linear."""
+    n_users, size = nearest.shape
+    # Who has i in her row, and comes after i: ascending, since rows are scanned in order.
+    offsets = np.zeros(n_users + 1, np.int64)
+    for j in range(n_users):
+        for p in range(size):
+            if nearest[j, p] < j:
+                offsets[nearest[j, p] + 1] += 1
+    for i in range(n_users):
+        offsets[i + 1] += offsets[i]
+    later = np.empty(offsets[-1], np.int64)
+    filled = offsets[:-1].copy()
+    for j in range(n_users):
+        for p in range(size):
+            i = nearest[j, p]
+            if i < j:
+                later[filled[i]] = j
+                filled[i] += 1
+    first = np.empty(n_users * size, np.int64)
+    second = np.empty(n_users * size, np.int64)
+    n = 0
+    for i in range(n_users):
+        p = 0
+        q = offsets[i]
+        while p < size and nearest[i, p] < i:
+            p += 1
+        while p < size or q < offsets[i + 1]:
+            own = nearest[i, p] if p < size else n_users
+            others = later[q] if q < offsets[i + 1] else n_users
+            first[n] = i
+            second[n] = min(own, others)
+            n += 1
+            p += own <= others
+            q += others <= own
+    return first[:n].copy(), second[:n].copy()

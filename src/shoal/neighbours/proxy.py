@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from shoal.kernels.proxy import nearest_by_proxy
+from shoal.kernels.proxy import nearest_by_proxy, symmetric_pairs
 from shoal.parallel import run_ranges
 from shoal.progress import SILENT
 
@@ -73,6 +73,4 @@ def proxy_candidates(
             threads=threads,
             advance=advance,
         )
-    rank = np.repeat(np.arange(n_users), n)
-    keys = np.unique(np.minimum(rank, nearest.ravel()) * n_users + np.maximum(rank, nearest.ravel()))
-    return keys // n_users, keys % n_users
+    return symmetric_pairs(nearest)

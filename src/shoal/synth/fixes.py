@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 __all__ = ["fixes_block"]
 
 
-def fixes_block(places: Places, *, seed: int, days: int, weekday: int, interval_s: float) -> Callable[[int, int], Rows]:
+def fixes_block(places: Places, *, seed: int, days: int, weekday: int, interval_s: int) -> Callable[[int, int], Rows]:
     """Give the function that makes the fixes of users first…last-1: (count per user, second, lat, lng)."""
 
     def block(first: int, last: int) -> Rows:
-        counts, rows = fixes_of(places.land, seed, first, last, days, weekday, interval_s)
+        counts, rows = fixes_of(places.land, seed, first, last, days, weekday, float(interval_s))
         lng, lat = transformer(CRS).transform(rows[:, 1].copy(), rows[:, 2].copy(), direction="INVERSE")
         return counts, rows[:, 0].astype(np.int64), lat, lng
 

@@ -110,7 +110,8 @@ def verify(
     with progress.stage("looking for leaks"):
         _check_file(findings, opened, people, asked, witnesses)
     if not findings.failures:
-        findings.say(f"The claim holds for {len(people):,} users, checked with k = {asked}.")
+        holds = "Nothing is claimed; cover" if opened.header.claim.name == "none" else "The claim"
+        findings.say(f"{holds} holds for {len(people):,} users, checked with k = {asked}.")
     return findings.verdict(opened.header.claim)
 
 

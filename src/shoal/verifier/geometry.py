@@ -49,7 +49,7 @@ def _parse(geometry: Any) -> NDArray[np.float64] | None:
 def _plain_geo(geo: bytes | None, corners: NDArray[np.float64]) -> bool:
     try:
         stated = json.loads(geo or b"")
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     if not isinstance(stated, dict) or set(stated) != {"version", "primary_column", "columns"}:
         return False

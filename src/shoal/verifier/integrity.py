@@ -27,7 +27,7 @@ def read_manifest(path: Path) -> Any:
         return None
     except OSError as error:
         raise CannotCheck("the manifest can't be read; check its permissions") from error
-    except ValueError:
+    except (ValueError, RecursionError):
         return "not JSON"
 
 

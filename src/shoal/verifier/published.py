@@ -89,7 +89,7 @@ def _stated(footer: dict[bytes, bytes]) -> Any:
         return None
     try:
         return json.loads(footer[b"shoal"])
-    except ValueError:
+    except (ValueError, RecursionError):
         return "not JSON"
 
 
