@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +11,8 @@ from cyclopts import Parameter
 from shoal.errors import SettingsError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from shoal.io.options import ReadOptions
 
 __all__ = ["Reading", "Running"]
@@ -37,24 +39,13 @@ class Reading:
     strict: Annotated[bool, Parameter(help="Any bad row is an error.")] = False
 
     def options(self) -> ReadOptions:
-        """Give them as ReadOptions; raises SettingsError for what makes no sense."""
+        """Give those that were set as ReadOptions; raises SettingsError for what makes no sense."""
         from shoal.io.options import read_options
 
-        given: dict[str, Any] = {
-            "columns": dict(_pair(part) for part in self.columns.split(",") if part),
-            "tz": self.tz,
-            "time_unit": self.time_unit,
-            "crs": self.crs,
-            "cell_m": self.cell,
-            "slot_s": self.slot,
-            "cells": self.cells,
-            "min_samples": self.min_samples,
-            "min_active_days": self.min_active_days,
-            "bbox": _numbers(self.bbox),
-            "period": None if self.period is None else self.period.split(","),
-            "strict": self.strict,
-        }
-        return read_options(**given)
+        given = {flag.name: getattr(self, flag.name) for flag in fields(self)}
+        given = {name: value for name, value in given.items() if value != getattr(Reading, name)}
+        read = {_OPTION.get(name, name): _PARSE.get(name, lambda value: value)(value) for name, value in given.items()}
+        return read_options(**read)
 
 
 @Parameter(name="*", group="Running")
@@ -74,15 +65,19 @@ class Running:
             raise SettingsError("--threads must be at least 1")
 
 
-def _pair(text: str) -> tuple[str, str]:
-    role, equals, column = text.partition("=")
-    if not equals or not column:
+def _pairs(text: str) -> dict[str, str]:
+    pairs = [part.partition("=") for part in text.split(",") if part]
+    if not all(equals and column for _, equals, column in pairs):
         raise SettingsError("--columns takes role=column pairs, e.g. user=msisdn,time=start_time")
-    return role.strip(), column.strip()
+    return {role.strip(): column.strip() for role, _, column in pairs}
 
 
-def _numbers(text: str | None) -> tuple[float, ...] | None:
+def _numbers(text: str) -> tuple[float, ...]:
     try:
-        return None if text is None else tuple(float(part) for part in text.split(","))
+        return tuple(float(part) for part in text.split(","))
     except ValueError:
         raise SettingsError("--bbox takes four numbers: west,south,east,north") from None
+
+
+_OPTION = {"cell": "cell_m", "slot": "slot_s"}
+_PARSE: dict[str, Callable[[str], Any]] = {"columns": _pairs, "bbox": _numbers, "period": lambda text: text.split(",")}

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -37,7 +37,7 @@ _SWAPPED = 0.2  # a share of rows with impossible latitude and possible longitud
 _STRICT = {BAD_ROW, BAD_USER, BAD_TIME, BAD_YEAR, BAD_PLACE, BAD_RANGE, BAD_CELL}
 _ROLES = {BAD_USER: ("user",), BAD_TIME: ("time", "day", "slot"), BAD_YEAR: ("time", "day", "slot")}
 
-Input = str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | pa.Table
+Input: TypeAlias = str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | pa.Table
 
 
 @dataclass(frozen=True, eq=False)

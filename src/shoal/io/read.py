@@ -11,11 +11,12 @@ import numpy as np
 import pyarrow as pa
 
 from shoal.errors import InputError, NoValidRows, SettingsError
-from shoal.frame import Frame, local_crs
+from shoal.frame import Frame, local_crs, transformer
 from shoal.io.account import BAD_CRS, DUPLICATE, FEW_DAYS, FEW_SAMPLES, Account
 from shoal.io.engine import cpus
 from shoal.io.events import Events, Input, read_events
 from shoal.io.options import ReadOptions, read_options
+from shoal.io.project import floor_cells, project_cells, projection_table
 from shoal.io.times import zone
 from shoal.progress import SILENT, Progress
 from shoal.trajectories import Trajectories
@@ -167,45 +168,48 @@ def _granules(
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_] | None]:
     """Give (t, x, y) of every event, and which events the CRS can hold (None: all)."""
     t, x, y = (np.empty(len(events), dtype=np.int32) for _ in range(3))
-    fits = np.ones(len(events), dtype=np.bool_)
+    misfits: list[tuple[slice, NDArray[np.bool_]]] = []
+    make_cells = _cells_maker(events, frame)
 
     def work(first: int, last: int) -> None:
-        project = _projection(events, frame.crs)
+        cells = make_cells()
         for start in range(first, last, _CHUNK):
             part = slice(start, min(start + _CHUNK, last))
             t[part] = events.epoch_ms[part] // (1000 * frame.slot_s) - frame.origin_slot
-            for metres, out in zip(project(part), (x, y), strict=True):
-                out[part] = _floor(metres, frame.cell_m, fits[part])
+            x[part], y[part], fits = cells(part)
+            if fits is not None:
+                misfits.append((part, fits))
             advance(part.stop - part.start)
 
     bounds = np.linspace(0, len(events), workers + 1).astype(int).tolist()
     with ThreadPoolExecutor(workers) as pool:
         list(pool.map(work, bounds[:-1], bounds[1:]))
-    return t, x, y, None if fits.all() else fits
+    if not misfits:
+        return t, x, y, None
+    kept = np.ones(len(events), dtype=np.bool_)
+    for part, fits in misfits:
+        kept[part] = fits
+    return t, x, y, kept
 
 
-def _floor(metres: NDArray[np.float64], cell_m: int, fits: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Give cell numbers; places that the CRS can't hold are marked in `fits` and get cell 0."""
-    cells = np.floor(metres / cell_m)
-    if not np.isfinite(cells.sum()):
-        fits &= np.isfinite(cells)
-        cells[~fits] = 0
-    if max(cells.max() + 1, -cells.min()) * cell_m > _INT32:
-        raise SettingsError("the cells do not fit 32 bits; give a larger --cell or another --crs")
-    return cells
+def _cells_maker(events: Events, frame: Frame) -> Callable[[], Callable[[slice], tuple[Any, Any, Any]]]:
+    """Give a function that makes, for each thread, a function from a range of events to their cells.
 
-
-def _projection(events: Events, crs: str | None) -> Callable[[slice], tuple[NDArray[Any], NDArray[Any]]]:
-    """Give a function from a range of events to metres; each thread needs a transform of its own."""
-    lng, lat, east, north = events.lng, events.lat, events.east, events.north
+    Threads can't share a transform of pyproj.
+    """
+    lng, lat, east, north, cell_m = events.lng, events.lat, events.east, events.north, frame.cell_m
     if east is not None and north is not None:
-        return lambda part: (east[part], north[part])
-    if lng is None or lat is None or crs is None:
+        return lambda: lambda part: floor_cells(east[part], north[part], cell_m)
+    if lng is None or lat is None or frame.crs is None:
         raise SettingsError("degrees need a CRS to become metres; give one or leave it to choose_crs")
-    from shoal.frame import transformer
+    crs = frame.crs
+    table = projection_table(lng, lat, crs) if crs.startswith("+proj=laea ") else None
 
-    transform = transformer.__wrapped__(crs)
-    return lambda part: transform.transform(lng[part], lat[part])
+    def make() -> Callable[[slice], tuple[Any, Any, Any]]:
+        transform = transformer.__wrapped__(crs)
+        return lambda part: project_cells(lng[part], lat[part], transform, cell_m, table)
+
+    return make
 
 
 def _origin(epoch_ms: NDArray[np.int64], slot_s: int) -> int:

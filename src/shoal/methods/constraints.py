@@ -84,6 +84,7 @@ def clusters(costs: PairCosts, k: int) -> Picks:
             late.append(user)
         else:
             cluster[[user, *free]] = user
+    late = [user for user in late if cluster[user] < 0]  # others may have taken some of them since
     while late:  # a round may give homes to those whose neighbours were late themselves
         homeless = []
         for user in late:

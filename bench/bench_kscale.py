@@ -1,0 +1,91 @@
+"""k-scale by the paper's recipe, whole command (read, anonymize, write, verify), by number of users.
+
+    python bench/bench_kscale.py [--users 1000,3000,10000] [--k 2,5]
+
+Generated call records; with SHOAL_DATA set also tdrive_cdr and gowalla_nyc, whole. Each run is a process of its own.
+"""
+
+import argparse
+import os
+import tempfile
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+from _bench import measured, report, report_run
+
+import shoal
+from shoal.io.options import ReadOptions
+from shoal.pipeline import Outputs, publish
+
+STAGES = {"candidates": "proxy", "pair costs": "costs", "records": "records"}
+
+
+class Clock:
+    """A Progress that keeps how long each stage took."""
+
+    def __init__(self):
+        self.seconds = {}
+
+    @contextmanager
+    def stage(self, name, total=None):
+        begun = time.perf_counter()
+        yield lambda _: None
+        self.seconds[name] = self.seconds.get(name, 0) + time.perf_counter() - begun
+
+
+def child(path, k):
+    clock = Clock()
+    with tempfile.TemporaryDirectory() as folder:
+        outputs = Outputs(Path(folder) / "release.parquet")
+        done = publish(
+            [path], outputs, method="k-scale", parameters={"k": k}, options=ReadOptions(), progress=clock
+        )
+    side_m, duration_s = done.release.spans()
+    report_run(
+        done.seconds,
+        users=len(done.release),
+        samples=done.release.samples,
+        span_km=float(side_m.mean() / 1000),
+        minutes=float(duration_s.mean() / 60),
+        **{short: clock.seconds.get(name, 0.0) for name, short in STAGES.items()},
+    )
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--users", default="1000,3000,10000")
+    parser.add_argument("--k", default="2,5")
+    parser.add_argument("--child", nargs=2)
+    arguments = parser.parse_args()
+    if arguments.child:
+        child(arguments.child[0], int(arguments.child[1]))
+        return
+    rows, growth = [], {}
+    with tempfile.TemporaryDirectory() as folder:
+        sources = {}
+        for users in map(int, arguments.users.split(",")):
+            sources[f"generated {users:,}"] = path = Path(folder) / f"{users}.parquet"
+            shoal.synthesize(path, users=users, seed=1)
+        if data := os.environ.get("SHOAL_DATA"):
+            sources |= {name: Path(data) / f"{name}.parquet" for name in ("tdrive_cdr", "gowalla_nyc")}
+        for k in map(int, arguments.k.split(",")):
+            for name, path in sources.items():
+                run = measured(__file__, "--child", path, k)
+                rows.append({"data": name, "k": k, "users": f"{run['users']:,}", "samples": f"{run['samples']:,}"})
+                rows[-1] |= {short: f"{run[short]:.1f} s" for short in STAGES.values()}
+                rows[-1] |= {"whole": f"{run['seconds']:.1f} s", "peak": f"{run['peak_gb']:.2f} GB"}
+                rows[-1] |= {"side, mean": f"{run['span_km']:.2f} km", "duration, mean": f"{run['minutes']:.0f} min"}
+                if name.startswith("generated"):
+                    growth.setdefault(k, []).append((run["users"], run["seconds"]))
+    facts = {}
+    for k, points in growth.items():
+        if len(points) > 1:
+            (u0, s0), (u1, s1) = points[0], points[-1]
+            facts[f"growth exponent, k = {k}"] = float(np.log(s1 / s0) / np.log(u1 / u0))
+    report("kscale", rows, facts)
+
+
+if __name__ == "__main__":
+    main()
