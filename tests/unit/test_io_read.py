@@ -344,6 +344,27 @@ def test_spill_files_live_in_the_work_dir_and_are_gone(folder, tmp_path, monkeyp
         shoal.read(folder / "one.csv", work_dir=tmp_path / "nowhere")
 
 
+@pytest.mark.parametrize("disk", ["1GB", "10MB"])
+def test_what_does_not_fit_memory_is_spilled_and_a_full_disk_is_too_large(disk, tmp_path, monkeypatch):
+    settings = engine._settings
+    small = {"SET memory_limit": "'60MB'", "SET max_temp_directory_size": f"'{disk}'"}
+
+    def smaller(*paths, **options):
+        lines = settings(*paths, **options)
+        return [next((f"{k} = {v}" for k, v in small.items() if line.startswith(k)), line) for line in lines]
+
+    monkeypatch.setattr(engine, "_settings", smaller)
+    query = "CREATE TEMP TABLE p AS SELECT md5(CAST(i AS VARCHAR)) AS u FROM range(2500000) AS r(i)"
+    if disk == "1GB":
+        with engine.open_engine([], threads=2, work_dir=tmp_path) as connection:
+            connection.execute(query)
+            assert sum(file.stat().st_size for file in tmp_path.rglob("*") if file.is_file()) > 10_000_000
+    else:
+        with pytest.raises(TooLarge), engine.open_engine([], threads=2, work_dir=tmp_path) as connection:
+            connection.execute(query)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_the_engine_sees_only_its_files(folder, tmp_path):
     import duckdb
 

@@ -44,8 +44,8 @@ class Reading:
 
         given = {flag.name: getattr(self, flag.name) for flag in fields(self)}
         given = {name: value for name, value in given.items() if value != getattr(Reading, name)}
-        read = {_OPTION.get(name, name): _PARSE.get(name, lambda value: value)(value) for name, value in given.items()}
-        return read_options(**read)
+        parsed = {name: _PARSE[name](value) if name in _PARSE else value for name, value in given.items()}
+        return read_options(**{_OPTION.get(name, name): value for name, value in parsed.items()})
 
 
 @Parameter(name="*", group="Running")

@@ -7,17 +7,18 @@ from pathlib import Path  # noqa: TC003  pydantic needs it
 from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
-from pydantic import BaseModel, ConfigDict, ValidationError, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from shoal.errors import SettingsError
 from shoal.io.units import Metres, Seconds  # noqa: TC001  pydantic needs them
+from shoal.settings import Settings
 
 __all__ = ["ROLES", "ReadOptions", "read_options"]
 
 ROLES = ("user", "time", "lat", "lng", "x", "y", "cell", "day", "slot")
 
 
-class ReadOptions(BaseModel):
+class ReadOptions(Settings):
     """How to read: columns, times, grid, cleaning. The same for Python, flags and TOML.
 
     `columns` maps roles (user, time, lat, lng, x, y, cell, day, slot) to column names; what is not given is
@@ -30,9 +31,7 @@ class ReadOptions(BaseModel):
     (500, 1800)
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
-
-    columns: dict[str, str] = {}
+    columns: dict[str, str] = Field(default_factory=dict)
     tz: str = "UTC"
     time_unit: Literal["auto", "s", "ms", "us"] = "auto"
     crs: str | None = None
@@ -102,14 +101,10 @@ def _check_bbox(bbox: tuple[float, float, float, float] | None) -> None:
 
 
 def read_options(options: ReadOptions | None = None, **fields: Any) -> ReadOptions:
-    """Make ReadOptions of keywords (on top of `options`, if given); raises SettingsError, never pydantic's error.
+    """Make ReadOptions of keywords (on top of `options`, if given).
 
     >>> read_options(cell_m="1km").cell_m
     1000
     """
     given = options.model_dump(exclude_unset=True) if options is not None else {}
-    try:
-        return ReadOptions(**{**given, **fields})
-    except ValidationError as error:
-        faults = [f"{'.'.join(map(str, e['loc'])) or 'options'}: {e['msg']}" for e in error.errors()]
-        raise SettingsError("reading options: " + "; ".join(faults)) from None
+    return ReadOptions(**{**given, **fields})

@@ -65,14 +65,16 @@ def project_cells(
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_] | None]:
     """Give the cells (x, y) of points, and which of them the CRS can hold (None: all)."""
     if table is None:
-        return floor_cells(*transform.transform(lng, lat), cell_m=cell_m)
+        east, north = transform.transform(lng, lat)
+        return floor_cells(east, north, cell_m)
     from shoal.kernels.grid import interpolate_cells
 
     x, y = np.empty(len(lng), dtype=np.int32), np.empty(len(lng), dtype=np.int32)
     corner = table.metres, table.west, table.south
     unsure = interpolate_cells(lng, lat, *corner, float(PER_DEGREE), float(cell_m), GUARD_M, x, y)
     if len(unsure):
-        x[unsure], y[unsure], _ = floor_cells(*transform.transform(lng[unsure], lat[unsure]), cell_m=cell_m)
+        east, north = transform.transform(lng[unsure], lat[unsure])
+        x[unsure], y[unsure], _ = floor_cells(east, north, cell_m)
     return x, y, None
 
 
