@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
-from _bench import measured, report, report_run
 
 import shoal
+from _bench import measured, report, report_run
 from shoal.io.options import ReadOptions
 from shoal.pipeline import Outputs, publish
 
@@ -29,7 +29,7 @@ class Clock:
         self.seconds = {}
 
     @contextmanager
-    def stage(self, name, total=None):
+    def stage(self, name, total=None):  # noqa: ARG002
         begun = time.perf_counter()
         yield lambda _: None
         self.seconds[name] = self.seconds.get(name, 0) + time.perf_counter() - begun
@@ -39,9 +39,7 @@ def child(path, k):
     clock = Clock()
     with tempfile.TemporaryDirectory() as folder:
         outputs = Outputs(Path(folder) / "release.parquet")
-        done = publish(
-            [path], outputs, method="k-scale", parameters={"k": k}, options=ReadOptions(), progress=clock
-        )
+        done = publish([path], outputs, method="k-scale", parameters={"k": k}, options=ReadOptions(), progress=clock)
     side_m, duration_s = done.release.spans()
     report_run(
         done.seconds,

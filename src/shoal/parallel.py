@@ -14,7 +14,9 @@ __all__ = ["run_ranges", "thread_count"]
 
 def thread_count(threads: int | None) -> int:
     """Give the number of threads to use: as asked, or all cores this process may use."""
-    return max(1, threads if threads is not None else len(os.sched_getaffinity(0)))
+    if threads is not None:
+        return max(1, threads)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def run_ranges(

@@ -15,8 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
-from shoal import errors
-from shoal.io import engine
+from shoal import errors, memory
 
 CANARY = "canary-7319"
 PLACE = "39.731973", "116.731973"
@@ -185,7 +184,7 @@ def test_bad_input_gives_a_typed_error_or_an_account(case, tmp_path, monkeypatch
     path = write(tmp_path)
     if damage:
         path.write_bytes(damage(path.read_bytes()))
-    monkeypatch.setattr(engine, "available_memory", lambda: 2**30)
+    monkeypatch.setattr(memory, "available_bytes", lambda: 2**30)
     work = tmp_path / "work"
     work.mkdir()
     start = time.monotonic()

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
+from shoal import memory
 from shoal.errors import ColumnsNotFound, InputError, NoValidRows, SettingsError, TooLarge, UnreadableFile
 from shoal.io import engine
 from shoal.io.events import read_events
@@ -328,7 +329,7 @@ def test_keywords_go_on_top_of_options():
 
 
 def test_memory_is_estimated_before_it_is_taken(rows, monkeypatch):
-    monkeypatch.setattr(engine, "available_memory", lambda: 100_000)
+    monkeypatch.setattr(memory, "available_bytes", lambda: 100_000)
     with pytest.raises(TooLarge, match="--period"):
         shoal.from_arrow(rows)
 

@@ -11,43 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from shoal.errors import OutputError, TooLarge, UnreadableFile
+from shoal.errors import TooLarge, UnreadableFile
+from shoal.io.private import private_folder
+from shoal.memory import available_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["ROW_BYTES", "available_memory", "check_memory", "cpus", "open_engine", "quoted", "text_literal"]
+__all__ = ["FEWER", "ROW_BYTES", "open_engine", "quoted", "text_literal"]
 
+FEWER = "read fewer files or a shorter --period, or use a larger machine"
 ROW_BYTES = 72  # what a row takes at the worst moment between the file and finished trajectories
-
-
-def cpus(threads: int | None) -> int:
-    """Give the number of threads to use: the one asked for, else that of the processors this process may use."""
-    if threads is not None:
-        return max(threads, 1)
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def available_memory() -> int:
-    """Give the bytes that can still be taken without swapping."""
-    try:
-        with Path("/proc/meminfo").open(encoding="ascii") as file:
-            for line in file:
-                if line.startswith("MemAvailable:"):
-                    return int(line.split()[1]) * 1024
-    except (OSError, ValueError):
-        pass
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
-
-
-def check_memory(needed: int, what: str) -> None:
-    """Refuse what would not fit; raises TooLarge."""
-    free = available_memory()
-    if needed > free:
-        raise TooLarge(
-            f"{what} needs about {needed / 2**30:,.1f} GB and {free / 2**30:,.1f} GB are free; "
-            "read fewer files or a shorter --period, or use a larger machine"
-        )
 
 
 def quoted(name: str) -> str:
@@ -82,16 +56,15 @@ def open_engine(
     import duckdb
 
     try:
-        folder = Path(tempfile.mkdtemp(prefix="shoal-read-", dir=work_dir))
-    except OSError:
-        raise OutputError("can't make a folder for temporary files; check --work-dir") from None
-    try:
-        with duckdb.connect(":memory:") as connection:
+        with (
+            private_folder(work_dir or Path(tempfile.gettempdir())) as folder,
+            duckdb.connect(":memory:") as connection,
+        ):
             for setting in _settings(paths, folder, threads, ordered=ordered):
                 connection.execute(setting)
             yield connection
     except (duckdb.OutOfMemoryException, MemoryError):
-        raise TooLarge("reading takes more memory than is free; read fewer files, or use a larger machine") from None
+        raise TooLarge(f"reading takes more memory than is free; {FEWER}") from None
     except (duckdb.Error, pa.ArrowException, OSError, RuntimeError, UnicodeDecodeError) as error:
         if isinstance(error, duckdb.InterruptException) or str(error) == "Query interrupted":
             raise KeyboardInterrupt from None
@@ -99,8 +72,6 @@ def open_engine(
             f"{_names(paths)}: can't be read: cut off, damaged, not what its ending says, "
             "or text with broken quotes or two kinds of line ends"
         ) from None
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _settings(paths: Sequence[Path], folder: Path, threads: int, *, ordered: bool) -> list[str]:
@@ -108,7 +79,7 @@ def _settings(paths: Sequence[Path], folder: Path, threads: int, *, ordered: boo
     spill = shutil.disk_usage(folder).free // 2
     return [
         f"SET threads = {threads}",
-        f"SET memory_limit = '{max(available_memory() // 2, 2**28)}B'",
+        f"SET memory_limit = '{max(available_bytes() // 2, 2**28)}B'",
         f"SET temp_directory = {text_literal(folder)}",
         f"SET max_temp_directory_size = '{spill}B'",
         f"SET extension_directory = {text_literal(folder)}",

@@ -14,11 +14,13 @@ import pyarrow as pa
 from shoal.errors import BadRows, LikelySwapped, NoValidRows, SettingsError
 from shoal.io.account import BAD_CELL, BAD_PLACE, BAD_RANGE, BAD_ROW, BAD_TIME, BAD_USER, BAD_YEAR, ROW_RULES, Account
 from shoal.io.columns import printable
-from shoal.io.engine import ROW_BYTES, check_memory, cpus, open_engine
+from shoal.io.engine import FEWER, ROW_BYTES, open_engine
 from shoal.io.parse import Parsed, load_cells, parse, rejected_rows
 from shoal.io.rules import KEPT, Rows, Rules, judge
 from shoal.io.sources import Source, find_sources, text_bytes
 from shoal.io.times import LOCAL, NO_TIME, NUMBER, ZONED, ZULU, zone
+from shoal.memory import require_memory
+from shoal.parallel import thread_count
 from shoal.progress import SILENT
 
 if TYPE_CHECKING:
@@ -93,13 +95,13 @@ def read_events(
     (1, {'coordinates out of range': 1})
     """
     sources = _sources(source)
-    with _open(source, sources, options, threads=cpus(threads), work_dir=work_dir) as engine:
+    with _open(source, sources, options, threads=thread_count(threads), work_dir=work_dir) as engine:
         with progress.stage("parse"):
             parsed = parse(engine, sources, options)
             rules = _rules(parsed, options)
             labels, total = _load_labels(engine, parsed)
             rejected = rejected_rows(engine, sources)
-        check_memory(total * ROW_BYTES, f"reading {total:,} rows")
+        require_memory(total * ROW_BYTES, f"reading {total:,} rows", FEWER)
         with progress.stage("read", total) as advance:
             columns, tally = _collect(_stream(engine, parsed, options, labels), rules, total, advance)
     tally.codes[0] = rejected
@@ -118,7 +120,7 @@ def _sources(source: Input) -> list[Source]:
         sources = [Source("table", "table", rows=source.num_rows, shape=("table",))]
     else:
         sources = find_sources(source)
-    check_memory(sum(s.rows * ROW_BYTES + text_bytes(s.size) for s in sources), "reading")
+    require_memory(sum(s.rows * ROW_BYTES + text_bytes(s.size) for s in sources), "reading", FEWER)
     return sources
 
 

@@ -27,7 +27,9 @@ def private_folder(parent: Path) -> Iterator[Path]:
         _sweep(parent)
         folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
     except OSError as error:
-        raise OutputError(f"can't write into the folder of the output ({error.strerror}); choose another") from None
+        raise OutputError(
+            f"can't make a private folder ({error.strerror}); choose another output folder or --work-dir"
+        ) from None
     try:
         with (folder / _LOCK).open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)

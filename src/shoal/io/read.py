@@ -13,11 +13,11 @@ import pyarrow as pa
 from shoal.errors import InputError, NoValidRows, SettingsError
 from shoal.frame import Frame, local_crs, transformer
 from shoal.io.account import BAD_CRS, DUPLICATE, FEW_DAYS, FEW_SAMPLES, Account
-from shoal.io.engine import cpus
 from shoal.io.events import Events, Input, read_events
 from shoal.io.options import ReadOptions, read_options
 from shoal.io.project import floor_cells, project_cells, projection_table
 from shoal.io.times import zone
+from shoal.parallel import thread_count
 from shoal.progress import SILENT, Progress
 from shoal.trajectories import Trajectories
 
@@ -130,7 +130,7 @@ def trajectories(
     """
     from shoal.kernels.order import pack_rows, packed_order, unpack_users
 
-    workers = cpus(threads)
+    workers = thread_count(threads)
     crs = crs if crs is not None else choose_crs(events, options)
     origin = _origin(events.epoch_ms, options.slot_s)
     frame = Frame(crs=crs, cell_m=options.cell_m, slot_s=options.slot_s, origin_slot=origin, tz=options.tz)

@@ -14,7 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from shoal.errors import TooLarge, UnreadableFile
-from shoal.io.engine import ROW_BYTES, check_memory
+from shoal.io.engine import FEWER, ROW_BYTES
+from shoal.memory import require_memory
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -151,7 +152,7 @@ def _unpacked_size(path: Path, packed: str, size: int) -> int:
             if unpacked > 64 * _LOOK and unpacked > _MAX_RATIO * size:
                 raise TooLarge(f"{path.name}: unpacks to more than {_MAX_RATIO} times its size; unpack it and look")
             if unpacked % (64 * _LOOK) < part:
-                check_memory(text_bytes(unpacked), f"{path.name}: unpacked, it")
+                require_memory(text_bytes(unpacked), f"{path.name}, unpacked,", FEWER)
     return unpacked
 
 
