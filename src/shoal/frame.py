@@ -28,7 +28,7 @@ class Frame:
 
     >>> frame = Frame(crs="EPSG:32650", cell_m=100, slot_s=60)
     >>> frame.cells([116.4], [39.9])[0].tolist()
-    [4486]
+    [4487]
     """
 
     crs: str | None

@@ -12,7 +12,7 @@ import pytest
 
 import shoal
 from shoal import memory
-from shoal.errors import ColumnsNotFound, InputError, NoValidRows, SettingsError, TooLarge, UnreadableFile
+from shoal.errors import ColumnsNotFound, InputError, NoValidRows, OutputError, SettingsError, TooLarge, UnreadableFile
 from shoal.io import engine
 from shoal.io.events import read_events
 from shoal.io.options import ReadOptions, read_options
@@ -341,7 +341,7 @@ def test_spill_files_live_in_the_work_dir_and_are_gone(folder, tmp_path, monkeyp
     shoal.read(folder / "one.csv", work_dir=tmp_path)
     assert any(f"temp_directory = '{tmp_path}" in line for line in seen)
     assert list(tmp_path.iterdir()) == []
-    with pytest.raises(shoal.ShoalError, match="--work-dir"):
+    with pytest.raises(OutputError, match="choose another"):
         shoal.read(folder / "one.csv", work_dir=tmp_path / "nowhere")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +16,7 @@ from shoal.io.events import Events, Input, read_events
 from shoal.io.options import ReadOptions, read_options
 from shoal.io.project import floor_cells, project_cells, projection_table
 from shoal.io.times import zone
-from shoal.parallel import thread_count
+from shoal.parallel import run_ranges, thread_count
 from shoal.progress import SILENT, Progress
 from shoal.trajectories import Trajectories
 
@@ -32,7 +31,8 @@ if TYPE_CHECKING:
 
 __all__ = ["choose_crs", "from_arrow", "from_pandas", "from_polars", "read", "trajectories"]
 
-_CHUNK = 1 << 16
+_CHUNK = 1 << 16  # rows that stay in the cache
+_RANGE = 1 << 20  # rows between two looks at Ctrl-C
 _DAY_S = 86_400
 _INT32 = 2**31 - 1
 
@@ -179,11 +179,9 @@ def _granules(
             x[part], y[part], fits = cells(part)
             if fits is not None:
                 misfits.append((part, fits))
-            advance(part.stop - part.start)
 
-    bounds = np.linspace(0, len(events), workers + 1).astype(int).tolist()
-    with ThreadPoolExecutor(workers) as pool:
-        list(pool.map(work, bounds[:-1], bounds[1:]))
+    ranges = ((start, min(start + _RANGE, len(events))) for start in range(0, len(events), _RANGE))
+    run_ranges(work, ranges, threads=workers, advance=advance)
     if not misfits:
         return t, x, y, None
     kept = np.ones(len(events), dtype=np.bool_)
@@ -193,7 +191,7 @@ def _granules(
 
 
 def _cells_maker(events: Events, frame: Frame) -> Callable[[], Callable[[slice], tuple[Any, Any, Any]]]:
-    """Give a function that makes, for each thread, a function from a range of events to their cells.
+    """Give a function that makes, for each range of rows, a function from a slice of events to their cells.
 
     Threads can't share a transform of pyproj.
     """
