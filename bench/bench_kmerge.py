@@ -43,7 +43,7 @@ def main():
     outputs = [np.empty(n) for _ in range(6)]
     columns = people.t, people.x, people.y, people.offsets
     longest = 2 * int(people.counts.max()) + 2
-    scratch = np.empty((longest, 5), np.int64), np.empty((longest, 2), np.int64), np.empty(longest, np.int64)
+    scratch = np.empty((longest, 5), np.int64), np.empty((longest, 2)), np.empty(longest, np.int64)
     scratch = *scratch, np.empty((longest, 2))
 
     def ours():

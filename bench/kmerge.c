@@ -9,14 +9,15 @@ static inline double lower(double a, double b) { return b < a ? b : a; }
 static inline int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 
 static void pair_costs(const int32_t *t, const int32_t *x, const int32_t *y, int64_t a, int64_t a_end, int64_t b,
-                       int64_t b_end, double bound_a, double bound_b, group *box, int64_t (*count)[2],
+                       int64_t b_end, double bound_a, double bound_b, group *box, double (*count)[2],
                        int64_t *latest, double (*cost)[2], double *out_a, double *out_b) {
   const int64_t n_a = a_end - a, n_b = b_end - b;
   const double limit_a = bound_a * n_a, limit_b = bound_b * n_b;
   const int64_t far = (int64_t)1 << 62;
   int64_t last_a = 0, last_b = 0, g = 0;
   int64_t rx0 = far, rx1 = -far, ry0 = far, ry1 = -far;
-  count[0][0] = count[0][1] = latest[0] = 0;
+  count[0][0] = count[0][1] = 0.0;
+  latest[0] = 0;
   cost[0][0] = cost[0][1] = 0.0;
   while (a < a_end || b < b_end) {
     g++;
@@ -31,7 +32,7 @@ static void pair_costs(const int32_t *t, const int32_t *x, const int32_t *y, int
       in_b++; b++;
     }
     box[g] = (group){now, gx0, gx1, gy0, gy1};
-    const int64_t upto_a = count[g - 1][0] + in_a, upto_b = count[g - 1][1] + in_b;
+    const double upto_a = count[g - 1][0] + (double)in_a, upto_b = count[g - 1][1] + (double)in_b;
     count[g][0] = upto_a;
     count[g][1] = upto_b;
     const int64_t before = least(last_a, last_b);
@@ -55,8 +56,8 @@ static void pair_costs(const int32_t *t, const int32_t *x, const int32_t *y, int
     const int64_t low = latest[m - 1];
     for (int64_t s = m; s > low; s--) {
       x0 = least(x0, box[s].x0); x1 = most(x1, box[s].x1); y0 = least(y0, box[s].y0); y1 = most(y1, box[s].y1);
-      const int64_t c = (now - box[s].t + 1) * ((x1 - x0 + 1) + (y1 - y0 + 1));
-      const double c_a = (double)(c * (upto_a - count[s - 1][0])), c_b = (double)(c * (upto_b - count[s - 1][1]));
+      const double c = (double)(now - box[s].t + 1) * (double)((x1 - x0) + (y1 - y0) + 2);
+      const double c_a = c * (upto_a - count[s - 1][0]), c_b = c * (upto_b - count[s - 1][1]);
       if (c_a >= best_a && c_b >= best_b) break;
       best_a = lower(best_a, cost[s - 1][0] + c_a);
       best_b = lower(best_b, cost[s - 1][1] + c_b);

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal.errors import SettingsError
+from shoal.errors import InputError, SettingsError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyproj import Transformer
 
-__all__ = ["Frame", "local_crs", "transformer"]
+__all__ = ["Frame", "floor_cells", "local_crs", "transformer"]
+
+_INT32 = 2**31 - 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,11 +47,17 @@ class Frame:
             transformer(self.crs)
 
     def cells(self, lng: Any, lat: Any) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Give the cells (x, y) of WGS84 degrees; cost linear, about 0.15 µs a point."""
+        """Give the cells (x, y) of WGS84 degrees; cost linear, about 0.15 µs a point.
+
+        Raises InputError if the CRS can't hold a point, SettingsError if a cell does not fit 32 bits.
+        """
         if self.crs is None:
             raise SettingsError("this frame has no geography: its data came as grid cells, not as degrees")
         east, north = transformer(self.crs).transform(np.asarray(lng), np.asarray(lat))
-        return _floor_cells(east, self.cell_m), _floor_cells(north, self.cell_m)
+        x, y, fits = floor_cells(east, north, self.cell_m)
+        if fits is not None:
+            raise InputError("the CRS can't hold some of the places; leave them out or choose another --crs")
+        return x.astype(np.int32), y.astype(np.int32)
 
     def degrees(self, east: Any, north: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Give WGS84 (lng, lat) of metres in this frame's CRS."""
@@ -64,9 +72,26 @@ class Frame:
         return seconds
 
 
-def _floor_cells(metres: Any, cell_m: int) -> NDArray[np.int32]:
-    cells: NDArray[np.int32] = np.floor(metres / cell_m).astype(np.int32)
-    return cells
+def floor_cells(
+    east: NDArray[np.float64], north: NDArray[np.float64], cell_m: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_] | None]:
+    """Give the cells of metres, and which of them are finite (None: all; the others get cell 0).
+
+    Raises SettingsError if a cell's edge in metres does not fit 32 bits. Linear.
+
+    >>> x, y, fits = floor_cells(np.array([-1.0, np.inf]), np.array([250.0, 0.0]), 100)
+    >>> x.tolist(), y.tolist(), fits.tolist()
+    ([-1.0, 0.0], [2.0, 0.0], [True, False])
+    """
+    x, y = np.floor(east / cell_m), np.floor(north / cell_m)
+    fits = None
+    if not np.isfinite(x.sum() + y.sum()):
+        fits = np.isfinite(x) & np.isfinite(y)
+        x, y = np.where(fits, x, 0.0), np.where(fits, y, 0.0)
+    farthest = max(x.max(initial=0) + 1, -x.min(initial=0), y.max(initial=0) + 1, -y.min(initial=0))
+    if farthest * cell_m > _INT32:
+        raise SettingsError("the cells do not fit 32 bits; give a larger --cell or another --crs")
+    return x, y, fits
 
 
 def local_crs(lng: int, lat: int) -> str:

@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 from shoal.errors import TooLarge
 
 __all__ = ["available_bytes", "human_bytes", "require_memory"]
 
-_CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+_CGROUPS = (
+    ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
+    ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
+)
 
 
 def available_bytes() -> int:
     """Give the bytes of memory that can be taken now: what the system has free, within the container's limit."""
-    available = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
+    available = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
     meminfo = Path("/proc/meminfo")
-    if meminfo.exists():
-        fields = dict(line.split(":", 1) for line in meminfo.read_text().splitlines())
-        available = int(fields["MemAvailable"].split()[0]) * 1024
-    for limit in map(Path, _CGROUP_LIMITS):
-        if limit.exists() and (text := limit.read_text().strip()).isdigit():
-            available = min(available, int(text))
-    return available
+    if meminfo.exists() and (free := re.search(r"^MemAvailable:\s+(\d+) kB", meminfo.read_text(), re.MULTILINE)):
+        available = int(free[1]) * 1024
+    for limit, used in _CGROUPS:
+        if Path(limit).exists() and (most := Path(limit).read_text().strip()).isdigit():
+            available = min(available, int(most) - int(Path(used).read_text()))
+    return max(0, available)
 
 
 def require_memory(needed: int, what: str, advice: str) -> None:

@@ -12,7 +12,8 @@ import numpy as np
 from shoal.errors import NotVerified, OutputError, SettingsError
 from shoal.io import read
 from shoal.io.account import Account
-from shoal.io.write import manifest_path, refuse_existing, write_release
+from shoal.io.sources import expand
+from shoal.io.write import manifest_path, refuse_existing, refuse_form, write_release
 from shoal.memory import require_memory
 from shoal.methods import METHODS
 from shoal.progress import SILENT
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     from shoal.verifier import Verdict
 
 __all__ = ["Outputs", "Published", "publish"]
+
+
+_VERIFY_BYTES = 110  # what verifying takes for a sample, at its worst moment
 
 
 @dataclass(frozen=True)
@@ -102,13 +106,42 @@ def publish(
     Guarantee: if it returns (and was no dry run), a whole release is at `outputs.path` whose claim was shown on
     the file by code that shares nothing with the method; if it raises, nothing is published.
     """
+    try:
+        return _publish(
+            inputs,
+            outputs,
+            _method(method, parameters),
+            options,
+            seed=seed,
+            dry_run=dry_run,
+            threads=threads,
+            work_dir=work_dir,
+            progress=progress,
+        )
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("stopped; nothing was published") from None
+
+
+def _publish(
+    inputs: Sequence[str | Path],
+    outputs: Outputs,
+    chosen: Method,
+    options: ReadOptions,
+    *,
+    seed: int | None,
+    dry_run: bool,
+    threads: int | None,
+    work_dir: Path | None,
+    progress: Progress,
+) -> Published:
     started = time.perf_counter()
-    chosen = _method(method, parameters)
-    _refuse_outputs(inputs, outputs)
+    _refuse_outputs([*inputs, *([options.cells] if options.cells else [])], outputs)
+    _refuse_form(outputs, chosen, "unknown yet")
     if seed is not None and seed < 0:
         raise SettingsError("a seed is a whole number from 0 on")
     scratch = work_dir or outputs.path.parent
     people = read(inputs, options=options, threads=threads, work_dir=scratch, progress=progress)
+    _refuse_form(outputs, chosen, people.frame.crs)
     account = people.account or Account(rows_read=people.samples, kept_rows=people.samples)
     estimate = _affordable(chosen, people, threads)
     if dry_run:
@@ -162,18 +195,26 @@ def _refuse_outputs(inputs: Sequence[str | Path], outputs: Outputs) -> None:
     targets = [outputs.path, manifest_path(outputs.path), *private]
     if len({path.absolute() for path in targets}) < len(targets):
         raise OutputError("the release, its manifest, the audit file and the run record need different names")
+    files = expand(inputs)
     for target in targets:
-        for source in map(Path, inputs):
-            if target.exists() and source.exists() and target.samefile(source):
-                raise OutputError(f"{target.name} is an input; an input is never overwritten")
+        if any(target.exists() and target.samefile(file) for file in files):
+            raise OutputError(f"{target.name} is an input; an input is never overwritten")
+        folders = [Path(path).resolve() for path in inputs if Path(path).is_dir()]
+        if any(folder in target.resolve().parents for folder in folders):
+            raise OutputError(f"{target.name} lies in a folder that is read; put it elsewhere")
     refuse_existing(targets, overwrite=outputs.overwrite)
+
+
+def _refuse_form(outputs: Outputs, method: Method, crs: str | None) -> None:
+    refuse_form(outputs.path, outputs.audit, method.claim, crs, geo=outputs.geo, compact=outputs.compact)
 
 
 def _affordable(method: Method, people: Trajectories, threads: int | None) -> Estimate:
     """Estimate the work; refuse it if it won't fit into memory."""
     method.require_enough(people)
     estimate = method.estimate(people, threads=threads)
-    require_memory(estimate.memory_bytes, method.name, "use fewer --candidates, a shorter --period or a smaller --bbox")
+    needed = max(estimate.memory_bytes, _VERIFY_BYTES * people.samples)
+    require_memory(needed, method.name, "use fewer --candidates, a shorter --period or a smaller --bbox")
     return estimate
 
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shoal.errors import SettingsError
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -134,6 +136,8 @@ class Release:
 
     def to_points(self) -> pd.DataFrame:
         """Give `uid, datetime, lat, lng`: the middle of every box, the shape scikit-mobility expects."""
+        if self.frame.crs is None:
+            raise SettingsError("points need geography: this data came as grid cells without a CRS")
         return self.to_arrow().select(["uid", "datetime", "lat", "lng"]).to_pandas()
 
     def write(self, path: str | Path, **options: Any) -> None:

@@ -57,6 +57,7 @@ def test_several_inputs(call, events, tmp_path):
         pq.write_table(part, tmp_path / f"{n}.parquet")
     assert call("anonymize", tmp_path / "0.parquet", tmp_path / "1.parquet", tmp_path / "r.parquet")[0] == 0
     assert call("verify", tmp_path / "[01].parquet", tmp_path / "r.parquet")[0] == 0
+    assert call("verify", tmp_path / "0.parquet", tmp_path / "1.parquet", tmp_path / "r.parquet")[0] == 0
 
 
 def test_existing_output(call, events, tmp_path):
@@ -68,14 +69,58 @@ def test_existing_output(call, events, tmp_path):
     assert call("anonymize", events, release, "--overwrite")[0] == 0
 
 
-def test_an_input_is_never_overwritten(call, events, tmp_path):
+@pytest.mark.parametrize("how", ["itself", "audit", "glob", "cells"])
+def test_an_input_is_never_overwritten(call, events, tmp_path, how):
     copy = tmp_path / "copy.parquet"
     copy.write_bytes(events.read_bytes())
-    for arguments in ([copy, copy], [copy, tmp_path / "r.parquet", "--audit", copy]):
-        code, _, err = call("anonymize", *arguments, "--overwrite")
-        assert code == 2
-        assert "never overwritten" in err
+    arguments = {
+        "itself": [copy, copy],
+        "audit": [copy, tmp_path / "r.parquet", "--audit", copy],
+        "glob": [tmp_path / "*.parquet", copy],
+        "cells": [events, copy, "--cells", copy],
+    }[how]
+    code, _, err = call("anonymize", *arguments, "--overwrite")
+    assert code == 2
+    assert "never overwritten" in err
     assert copy.read_bytes() == events.read_bytes()
+
+
+def test_a_release_does_not_lie_among_its_inputs(call, events, tmp_path):
+    (tmp_path / "copy.parquet").write_bytes(events.read_bytes())
+    code, _, err = call("anonymize", tmp_path, tmp_path / "r.parquet")
+    assert code == 2
+    assert "put it elsewhere" in err
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        ["r.pq"],
+        ["r.parquet", "--audit", "a.txt"],
+        ["r.csv", "--geo"],
+        ["r.parquet", "--compact"],
+        ["r.parquet", "--crs", "+proj=laea +lat_0=14.5 +lon_0=-17 +datum=WGS84 +units=m"],
+    ],
+)
+def test_what_can_not_be_written_is_refused_before_reading(call, events, tmp_path, monkeypatch, more):
+    import shoal.pipeline
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(shoal.pipeline, "read", lambda *_, **__: pytest.fail("it was read"))
+    assert call("anonymize", events, *more)[0] == 2
+
+
+def test_another_tools_release_on_the_usual_grid(call, events, tmp_path):
+    """Without manifest and metadata the grid must be given; then it is checked, integrity excepted."""
+    release = tmp_path / "r.parquet"
+    assert call("anonymize", events, release, "--k", "2")[0] == 0
+    crs = shoal.read_release(release).frame.crs
+    foreign = tmp_path / "foreign.parquet"
+    pq.write_table(pq.read_table(release).replace_schema_metadata(None), foreign)
+    assert call("verify", events, foreign, "--k", "2")[0] == 2
+    code, out, err = call("verify", events, foreign, "--k", "2", "--crs", crs, "--cell", "100m", "--slot", "60s")
+    assert code == 0, out + err
+    assert "Integrity not checked" in out
 
 
 def test_full_and_compact(call, events, tmp_path):
@@ -174,6 +219,7 @@ def test_demo_leaves_its_files(call, tmp_path):
         (["anonymize", "EVENTS", "r.parquet", "--audit", "r.parquet"], "different names"),
         (["anonymize", "EVENTS", "r.csv", "--geo"], "GeoParquet"),
         (["verify", "EVENTS", "none.parquet"], "release"),
+        (["verify", "EVENTS"], "RELEASE"),
         (["inspect"], "file"),
         (["inspect", "none.csv"], "none.csv"),
     ],
@@ -195,7 +241,7 @@ def test_errors_as_json(call, tmp_path):
     assert json.loads(out)["error"]["kind"] == "UnreadableFile"
 
 
-@pytest.mark.parametrize("arguments", [["anonymise"], ["verify"], ["anonymize", "a", "b", "--no-such-flag"]])
+@pytest.mark.parametrize("arguments", [["anonymise"], ["anonymize", "a", "b", "--no-such-flag"]])
 def test_usage_errors_exit_2(run, arguments):
     done = run(*arguments)
     assert done.returncode == 2

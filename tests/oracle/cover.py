@@ -19,5 +19,14 @@ def two_way(samples, record):
 
 
 def count_cover(users, records, rule=two_way):
-    """Count, for each user (a list of samples), the records (lists of boxes) that cover her."""
-    return [sum(rule(samples, record) for record in records) for samples in users]
+    """Count, for each user (a list of samples), the people that the records (lists of boxes) covering her stand for.
+
+    Identical records can't be more people than they cover two-way: more are copies. One-way, each one counts.
+    """
+    counts = [0] * len(users)
+    for record in [record for place, record in enumerate(records) if record not in records[:place]]:
+        covers = [rule(samples, record) for samples in users]
+        alike = records.count(record)
+        people = alike if rule is one_way else min(alike, sum(covers))
+        counts = [count + people * covered for count, covered in zip(counts, covers, strict=True)]
+    return counts

@@ -91,12 +91,27 @@ def packed_zeros(folder):
     return folder / "a.csv.gz"
 
 
+def float_users(*users):
+    """Rows of users as floats, which is how numbers with gaps come from pandas."""
+    n = len(users)
+    return pa.table({"uid": pa.array(users, pa.float64()), "time": [0] * n, "lat": [39.7] * n, "lng": [116.7] * n})
+
+
+def packed_zeros_zstd(folder):
+    with pa.output_stream(str(folder / "a.csv.zst"), compression="zstd") as file:
+        file.write(HEADER.encode())
+        for _ in range(100):
+            file.write(b"\n" * (1 << 20))
+    return folder / "a.csv.zst"
+
+
 # name: (how to write it, expected error, options) or (how to write it, expected account of dropped rows, options)
 TABLE = {
     "empty file": (text(header=""), errors.UnreadableFile),
     "empty Parquet": (parquet(people().slice(0, 0)), errors.NoValidRows),
     "header only": (text(), errors.NoValidRows),
     "no such file": (lambda folder: folder / "nothing.csv", errors.UnreadableFile),
+    "a name too long": (lambda folder: folder / ("n" * 5_000), errors.UnreadableFile),
     "empty folder": (lambda folder: folder, errors.UnreadableFile),
     "unknown ending": (text(GOOD, name="a.xlsx"), errors.UnreadableFile),
     "no header": (text(GOOD, GOOD, header=""), errors.ColumnsNotFound),
@@ -143,6 +158,11 @@ TABLE = {
         {},
         lambda d: d.decode().encode("utf-16"),
     ),
+    "users NaN, infinite and missing": (
+        parquet(float_users(7.0, float("nan"), float("inf"), -float("inf"), None)),
+        {"no user": 4},
+    ),
+    "no user but NaN": (parquet(float_users(float("nan"))), errors.NoValidRows),
     "NUL in a user": (text(GOOD, row(user="a\0b")), {"no user": 1}),
     "NUL in a place": (text(GOOD, row(lat="39\0")), {BAD_PLACE: 1}),
     "NUL in the header": (text(GOOD, header="uid,da\0tetime,lat,lng\n"), errors.UnreadableFile),
@@ -167,6 +187,7 @@ TABLE = {
     ),
     "decompression bomb, Parquet": (parquet(bomb), errors.TooLarge),
     "decompression bomb, gzip": (packed_zeros, errors.TooLarge),
+    "decompression bomb, zstd": (packed_zeros_zstd, errors.TooLarge),
     "truncated gzip": (text(GOOD * 999, name="a.csv.gz"), errors.UnreadableFile, {}, lambda data: data[:-9]),
     "not gzip at all": (text(GOOD, name="a.csv.gz"), errors.UnreadableFile, {}, gzip.decompress),
 }

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
-from shoal.errors import SettingsError
-from shoal.frame import local_crs, transformer
+from shoal.errors import InputError, SettingsError
+from shoal.frame import Frame, floor_cells, local_crs, transformer
 from shoal.io import project
 
 
@@ -67,4 +69,25 @@ def test_few_points_do_not_need_a_table():
 
 def test_metres_beyond_32_bits_are_refused():
     with pytest.raises(SettingsError, match="--cell"):
-        project.floor_cells(np.array([3e9]), np.array([0.0]), 100)
+        floor_cells(np.array([3e9]), np.array([0.0]), 100)
+
+
+def test_a_frame_gives_no_cell_to_places_it_cannot_hold():
+    frame = Frame(crs=local_crs(116, 40))
+    assert [cells.dtype for cells in frame.cells([116.4], [39.9])] == [np.int32, np.int32]
+    assert [len(cells) for cells in frame.cells([], [])] == [0, 0]
+    with pytest.raises(InputError, match="--crs"):
+        frame.cells([116.4, -64.0], [39.9, -40.0])
+
+
+def test_threads_share_a_transform():
+    """The cells are the same when many threads ask one transform at the same time."""
+    lng, lat = cloud(116.4, 39.9, 0.5, n=20_000)
+    transform = transformer("EPSG:32650")
+
+    def cells(_):
+        return np.stack(project.project_cells(lng, lat, transform, 1, None)[:2])
+
+    with ThreadPoolExecutor(8) as pool:
+        for found in pool.map(cells, range(32)):
+            np.testing.assert_array_equal(found, cells(0))

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gzip
 
+import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -12,11 +13,21 @@ import pytest
 
 import shoal
 from shoal import memory
-from shoal.errors import ColumnsNotFound, InputError, NoValidRows, OutputError, SettingsError, TooLarge, UnreadableFile
+from shoal.errors import (
+    BadRows,
+    ColumnsNotFound,
+    InputError,
+    NoValidRows,
+    OutputError,
+    SettingsError,
+    TooLarge,
+    UnreadableFile,
+)
 from shoal.io import engine
 from shoal.io.events import read_events
 from shoal.io.options import ReadOptions, read_options
 from shoal.io.read import choose_crs, trajectories
+from shoal.io.sources import expand
 from shoal.trajectories import build
 
 BEIJING = "EPSG:32650"
@@ -109,6 +120,24 @@ def test_a_list_of_files_and_tables(folder, whole, rows):
     assert same(shoal.from_polars(pl.from_arrow(rows)), whole)
 
 
+def test_folders_give_data_that_is_not_hidden(tmp_path):
+    names = ["a.csv", "b/c.parquet", ".shoal-x1/staged.csv", "b/_temporary/d.csv", ".hidden.csv", "a.csv.manifest.json"]
+    for name in names:
+        (tmp_path / ".cache" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / ".cache" / name).write_text("uid,time,lat,lng\n1,0,1,1\n")
+    root = tmp_path / ".cache"  # what is asked for may itself be hidden
+    assert expand(root) == [root / "a.csv", root / "b" / "c.parquet"]
+    assert expand([root / "a.csv", str(root / "*.csv"), root / ".hidden.csv"]) == [root / "a.csv", root / ".hidden.csv"]
+    for nothing in (
+        [],
+        root / ".shoal-x1" / "none.csv",
+        str(root / "*.tsv"),
+        root / "b" / "_temporary" / ("n" * 5_000),
+    ):
+        with pytest.raises(UnreadableFile):
+            expand(nothing)
+
+
 def test_equals_a_plain_reading(rows, whole):
     """The same from pyproj, sets and `build` alone."""
     seconds = rows["datetime"].to_numpy().astype("datetime64[s]").astype(np.int64)
@@ -195,6 +224,7 @@ def _z(lng, lat):
 def test_places_that_the_crs_cannot_hold_are_counted():
     people = points([116.4, 116.5, -64.0], [40.0, 40.0, -40.0])
     assert people.account.dropped == {"place that the CRS can't hold": 1}
+    assert people.account.users_dropped == {"no usable rows": 1}
     assert len(people) == 2
 
 
@@ -271,8 +301,19 @@ def test_screening_and_filters():
     assert local.account.dropped == period.account.dropped
     assert shoal.from_arrow(rows, bbox=(179, 0, -179, 20)).samples == 9
     assert shoal.from_arrow(rows, bbox=(179, 0, 180, 20)).account.dropped == {"outside the bounding box": 1}
+    assert period.account.users_dropped == {"no usable rows": 1}
+    west = shoal.from_arrow(rows, bbox=(-180, 0, -179, 20))
+    assert west.account.users_dropped == read_events(rows, read_options(bbox=(-180, 0, -179, 20))).account.users_dropped
+    assert west.account.users_dropped == {"no usable rows": 2}
+    assert west.account.table()[-1] == ("users: no usable rows", 2)
     with pytest.raises(NoValidRows, match="--min-samples"):
         shoal.from_arrow(rows, min_samples=9)
+
+
+def test_days_west_of_greenwich_are_counted_from_the_first_on():
+    rows = pa.table({"uid": [1, 1, 2], "time": [0, 86_400, 0], "lat": [40.0] * 3, "lng": [-74.0] * 3})
+    people = shoal.from_arrow(rows, min_active_days=2, tz="America/New_York")  # 1970 begins on 1969-12-31 there
+    assert people.labels.to_pylist() == [1]
 
 
 def test_notes_are_said_once(rows):
@@ -341,6 +382,14 @@ def test_spill_files_live_in_the_work_dir_and_are_gone(folder, tmp_path, monkeyp
     shoal.read(folder / "one.csv", work_dir=tmp_path)
     assert any(f"temp_directory = '{tmp_path}" in line for line in seen)
     assert list(tmp_path.iterdir()) == []
+    (folder / "bad").mkdir()
+    (folder / "bad" / "bad.csv").write_text("uid,time,lat,lng\na,0,1,x\nb,0,1,1\n")
+    seen.clear()
+    with pytest.raises(BadRows):
+        shoal.read(folder / "bad", work_dir=tmp_path, strict=True)
+    spilled = [line for line in seen if "SET temp_directory" in line]
+    assert len(spilled) == 2
+    assert all(f"'{tmp_path}" in line for line in spilled), "the second look spills there, too"
     with pytest.raises(OutputError, match="choose another"):
         shoal.read(folder / "one.csv", work_dir=tmp_path / "nowhere")
 
@@ -367,8 +416,6 @@ def test_what_does_not_fit_memory_is_spilled_and_a_full_disk_is_too_large(disk, 
 
 
 def test_the_engine_sees_only_its_files(folder, tmp_path):
-    import duckdb
-
     with engine.open_engine([folder / "one.csv"], threads=1, work_dir=tmp_path) as connection:
         assert next(tmp_path.iterdir()).stat().st_mode & 0o777 == 0o700
         for query in (f"SELECT * FROM read_csv('{folder}/semicolons.csv')", "INSTALL spatial", "SET threads = 4"):
@@ -377,6 +424,39 @@ def test_the_engine_sees_only_its_files(folder, tmp_path):
     with pytest.raises(UnreadableFile) as caught, engine.open_engine([], threads=1) as connection:
         connection.execute("SELECT CAST('secret' AS INTEGER)").fetchall()
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("raised", "expected"),
+    [
+        (RuntimeError("Query interrupted"), KeyboardInterrupt),
+        (duckdb.InterruptException("x"), KeyboardInterrupt),
+        (duckdb.IOException('Could not write file "x": No space left on device'), OutputError),
+        (duckdb.IOException("x"), UnreadableFile),
+        (pa.ArrowInvalid("x"), UnreadableFile),
+        (pa.ArrowNotImplementedError("x"), UnreadableFile),
+        (duckdb.OutOfMemoryException("x"), TooLarge),
+        (MemoryError(), TooLarge),
+        (RuntimeError("our own mistake"), RuntimeError),
+        (PermissionError("our own mistake"), PermissionError),
+    ],
+    ids=repr,
+)
+def test_errors_of_the_engine_become_ours_and_others_pass(raised, expected, tmp_path):
+    with pytest.raises(expected) as caught, engine.open_engine([], threads=1, work_dir=tmp_path):
+        raise raised
+    assert type(caught.value) is expected
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_errors_under_way_are_those_of_the_engine(tmp_path):
+    late = "SELECT CASE WHEN i > 2000000 THEN error('secret') END FROM range(4000000) AS r(i)"
+    with pytest.raises(UnreadableFile) as caught, engine.open_engine([], threads=1, work_dir=tmp_path) as connection:
+        sum(batch.num_rows for batch in engine.batches(connection, late, 1 << 17))
+    assert "secret" not in str(caught.value)
+    endless = "SELECT a.i FROM range(3000000) AS a(i), range(3000000) AS b(i)"
+    with pytest.raises(KeyboardInterrupt), engine.open_engine([], threads=1, work_dir=tmp_path) as connection:
+        [connection.interrupt() for _ in engine.batches(connection, endless, 1 << 17)]
 
 
 def test_frames_that_cannot_be_used():

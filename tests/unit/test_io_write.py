@@ -2,7 +2,11 @@
 
 import hashlib
 import json
+import os
+import signal
 import stat
+import subprocess
+import sys
 
 import numpy as np
 import pyarrow as pa
@@ -205,8 +209,6 @@ def test_a_failed_check_publishes_nothing(release, tmp_path):
 
 
 def test_a_full_disk_publishes_nothing(release, tmp_path, monkeypatch):
-    import os
-
     def full(_):
         raise OSError(28, "No space left on device")
 
@@ -227,6 +229,51 @@ def test_leftovers_of_killed_runs_are_swept_and_living_ones_kept(tmp_path):
         with private_folder(tmp_path):
             assert alive.exists()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_many_runs_in_one_folder_do_not_sweep_each_other(tmp_path):
+    script = f"""
+from pathlib import Path
+from shoal.io.private import private_folder
+for _ in range(300):
+    with private_folder(Path({str(tmp_path)!r})) as folder:
+        (folder / "file").touch()
+"""
+    runs = [subprocess.Popen([sys.executable, "-c", script]) for _ in range(3)]
+    assert [run.wait(timeout=120) for run in runs] == [0, 0, 0]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_ctrl_c_while_moving_comes_too_late(release, tmp_path, monkeypatch):
+    """The files are moved all or none: a signal in between is swallowed, the release is whole."""
+    from shoal.io import write
+
+    sync = write._sync_folder
+    monkeypatch.setattr(write, "_sync_folder", lambda folder: (os.kill(os.getpid(), signal.SIGINT), sync(folder)))
+    release.write(tmp_path / "r.parquet", audit=tmp_path / "a.parquet")
+    shoal.read_release(tmp_path / "r.parquet")
+
+
+def test_an_error_while_moving_takes_everything_back(release, tmp_path, monkeypatch):
+    from shoal.io import write
+
+    def broken(folder):
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(write, "_sync_folder", broken)
+    with pytest.raises(OutputError, match="nothing was published"):
+        release.write(tmp_path / "r.parquet", audit=tmp_path / "a.parquet")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_appears_meanwhile_is_kept(release, tmp_path):
+    def meanwhile(path, audit):
+        (tmp_path / "r.parquet").write_text("mine")
+
+    with pytest.raises(AlreadyExists):
+        release.write(tmp_path / "r.parquet", check=meanwhile)
+    assert (tmp_path / "r.parquet").read_text() == "mine"
+    assert [path.name for path in tmp_path.iterdir()] == ["r.parquet"]
 
 
 def test_a_changed_file_is_no_release(release, tmp_path):

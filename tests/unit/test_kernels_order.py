@@ -3,12 +3,15 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shoal.frame import Frame
 from shoal.kernels.grid import degree_counts
-from shoal.kernels.order import canonical_order, group_rows, pack_rows, packed_order, packed_slots, unpack_users
+from shoal.kernels.order import pack_rows, packed_order, packed_slots, unpack_users
+from shoal.trajectories import build
 from tests.oracle import order as twin
 
 LOW, HIGH = -(2**31), 2**31 - 1
@@ -30,22 +33,29 @@ def as_groups(offsets, t, x, y):
     return [samples[a:b] for a, b in pairwise(offsets)]
 
 
+def grouped(users, t, x, y, n_users, threads=1):
+    """The rows of all users in the order of their numbers."""
+    return unpack_users(pack_rows(users, t, x, y, n_users, threads=threads), np.arange(n_users), threads=threads)
+
+
 @settings(max_examples=400, deadline=None)
 @given(st.one_of(rows_of(SMALL), rows_of(WIDE)))
 def test_groups_and_ranks_equal_the_slow_twin(rows):
     columns = as_columns(rows)
-    grouped = group_rows(*columns, 6)
-    expected = twin.group_rows(*(column.tolist() for column in columns), 6)
-    assert as_groups(*grouped) == expected
-    order = canonical_order(*grouped)
-    assert order.tolist() == twin.canonical_order(expected)
     packed = pack_rows(*columns, 6)
-    assert packed_order(packed).tolist() == order.tolist()
+    expected = twin.group_rows(*(column.tolist() for column in columns), 6)
+    assert as_groups(*grouped(*columns, 6)) == expected
+    order = packed_order(packed)
+    assert order.tolist() == twin.canonical_order(expected)
     assert as_groups(*unpack_users(packed, order)) == [expected[user] for user in order]
     into = unpack_users(packed, order, into=tuple(column.copy() for column in columns[1:]))
     assert as_groups(*into) == [expected[user] for user in order]
     owners, t = packed_slots(packed)
     assert list(zip(owners, t, strict=True)) == [(user, s[0]) for user, part in enumerate(expected) for s in part]
+    people = build(*columns, labels=pa.array(range(6)), frame=Frame(crs=None))
+    present = [user for user in order.tolist() if expected[user]]
+    assert people.labels.to_pylist() == present
+    assert as_groups(people.offsets, people.t, people.x, people.y) == [expected[user] for user in present]
 
 
 @settings(max_examples=100, deadline=None)
@@ -53,11 +63,11 @@ def test_groups_and_ranks_equal_the_slow_twin(rows):
 def test_the_order_of_rows_does_not_matter_and_input_is_not_changed(rows, random):
     columns = as_columns(rows)
     before = [column.copy() for column in columns]
-    expected = group_rows(*columns, 6)
+    expected = grouped(*columns, 6)
     for column, copy in zip(columns, before, strict=True):
         np.testing.assert_array_equal(column, copy)
     random.shuffle(rows)
-    for a, b in zip(expected, group_rows(*as_columns(rows), 6), strict=True):
+    for a, b in zip(expected, grouped(*as_columns(rows), 6), strict=True):
         np.testing.assert_array_equal(a, b)
 
 
@@ -67,7 +77,7 @@ def test_threads_give_the_same(spread):
     n = 150_000
     users = rng.integers(0, 300, n).astype(np.int32)
     t, x, y = (rng.choice(rng.integers(-spread, spread, 40), n).astype(np.int32) for _ in range(3))
-    one, two = group_rows(users, t, x, y, 300, threads=1), group_rows(users, t, x, y, 300, threads=2)
+    one, two = (grouped(users, t, x, y, 300, threads=threads) for threads in (1, 2))
     for a, b in zip(one, two, strict=True):
         np.testing.assert_array_equal(a, b)
     assert len(one[1]) == len(np.unique(np.stack([users, t, x, y]), axis=1).T)
@@ -78,9 +88,8 @@ def test_identical_users_keep_their_order_and_many_ties_are_ranked():
     users = np.repeat(np.arange(2_000), 3)
     t = np.tile([1, 1, 2], 2_000)
     x = rng.integers(0, 3, len(users))
-    grouped = group_rows(users, t, x, x * 0, 2_000)
     expected = twin.group_rows(users.tolist(), t.tolist(), x.tolist(), (x * 0).tolist(), 2_000)
-    assert canonical_order(*grouped).tolist() == twin.canonical_order(expected)
+    assert packed_order(pack_rows(users, t, x, x * 0, 2_000)).tolist() == twin.canonical_order(expected)
 
 
 def test_degree_counts_cover_both_ends():

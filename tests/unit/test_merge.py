@@ -5,7 +5,8 @@ import pytest
 
 import shoal
 from shoal.errors import InputError, SettingsError
-from shoal.kernels.merge import pair_owner_costs
+from shoal.kernels.merge import merge_records, pair_owner_costs
+from shoal.merge import OBJECTIVES as MERGE_OBJECTIVES
 from tests.oracle.merge import cheapest, cost_of, holds
 
 OBJECTIVES = ("sum", "owner", "members")
@@ -57,19 +58,39 @@ def test_one_trajectory_keeps_its_slots():
 
 
 def test_ties_take_the_later_start():
-    a, b = np.array([(0, 0, 0), (4, 0, 0)]), np.array([(2, 0, 0), (4, 0, 0)])
-    boxes, _ = shoal.k_merge([a, b])
-    assert boxes[:, :2].tolist() == [[0, 2], [4, 4]]
-    # {0,2},{3,5} and {0,2,3},{5,…} never tie here; {0,1},{2,3} beats merging, and equal splits go late.
-    boxes, _ = shoal.k_merge([np.array([(0, 0, 0), (2, 0, 0)]), np.array([(1, 0, 0)])])
-    assert boxes.tolist() == [[0, 2, 0, 0, 0, 0]]
+    """One box over slots 0…3 costs 4·2, two boxes of two slots cost 2·2 each."""
+    boxes, cost = shoal.k_merge([np.array([(0, 0, 0), (3, 0, 0)]), np.array([(1, 0, 0), (2, 0, 0)])])
+    assert cost == 8
+    assert boxes[:, :2].tolist() == [[0, 1], [2, 3]]
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_costs_alone_are_the_same(objective):
+    """With no room for boxes the kernel fills costs only."""
+    rng = np.random.default_rng(5)
+    for _ in range(50):
+        arrays = [np.array(sorted(samples)) for samples in random_case(rng)]
+        t, x, y = np.ascontiguousarray(np.concatenate(arrays).T, dtype=np.int32)
+        offsets, members = np.cumsum([0, *map(len, arrays)]), np.arange(len(arrays))
+        ends, cost, nothing = np.array([0, len(arrays)]), np.zeros(1), np.zeros(1, np.int64)
+        none = np.empty((0, 6), np.int32)
+        merge_records(t, x, y, offsets, ends, members, MERGE_OBJECTIVES[objective], none, ends[:1], nothing, cost)
+        assert cost[0] == shoal.k_merge(arrays, objective)[1]
+
+
+def test_the_largest_granules_do_not_overflow():
+    most = 2**31 - 1
+    far = [[(0, 0, 0), (most, most, most)], [(1, 0, 0)]]
+    expected = float((most + 1) * 2 * (most + 1))
+    assert shoal.k_merge(far)[1] == expected
+    assert pair(far) == (expected, expected)
 
 
 def pair(trajectories, bounds=(np.inf, np.inf)):
     a, b = (np.array(sorted(s), np.int32) for s in trajectories)
     t, x, y = np.ascontiguousarray(np.concatenate([a, b]).T)
     n = len(t) + 1
-    scratch = np.empty((7, n), np.int64), np.empty(n, np.uint64), np.empty((2, n))
+    scratch = np.empty((5, n), np.int64), np.empty(n, np.uint64), np.empty((4, n))
     return pair_owner_costs(t, x, y, 0, len(a), len(a), n - 1, *bounds, *scratch)
 
 

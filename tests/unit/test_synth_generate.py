@@ -67,8 +67,10 @@ def test_parquet_csv_and_gz_hold_the_same_rows(tmp_path):
 def test_existing_file_is_refused_unless_overwritten(tmp_path):
     target = tmp_path / "people.parquet"
     target.write_bytes(b"mine")
-    with pytest.raises(AlreadyExists):
+    with pytest.raises(AlreadyExists) as caught:
         synthesize(target, users=5)
+    assert "people.parquet" in str(caught.value)
+    assert str(tmp_path) not in str(caught.value)
     assert target.read_bytes() == b"mine"
     synthesize(target, users=5, overwrite=True)
     assert pq.read_metadata(target).num_rows > 5
@@ -94,6 +96,28 @@ def test_a_failure_on_the_way_leaves_nothing(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_what_a_killed_run_left_is_swept(tmp_path):
+    (tmp_path / ".shoal-dead").mkdir()
+    (tmp_path / ".shoal-dead" / "lock").touch()
+    (tmp_path / ".shoal-dead" / "people.parquet").write_bytes(b"half")
+    synthesize(tmp_path / "people.parquet", users=5)
+    assert [path.name for path in tmp_path.iterdir()] == ["people.parquet"]
+
+
+def test_a_file_that_appears_meanwhile_is_not_replaced(tmp_path):
+    target = tmp_path / "people.csv"
+
+    class Meanwhile:
+        @contextlib.contextmanager
+        def stage(self, name, total=None):
+            yield lambda amount: target.write_text("mine")
+
+    with pytest.raises(AlreadyExists):
+        synthesize(target, users=5, progress=Meanwhile())
+    assert target.read_text() == "mine"
+    assert [path.name for path in tmp_path.iterdir()] == ["people.csv"]
+
+
 def test_progress_counts_every_user(tmp_path):
     stages = []
 
@@ -112,7 +136,7 @@ def test_progress_counts_every_user(tmp_path):
 
 
 def test_unwritable_places_are_output_errors(tmp_path):
-    with pytest.raises(OutputError, match="folder exists"):
+    with pytest.raises(OutputError, match="does not exist"):
         synthesize(tmp_path / "absent" / "people.parquet", users=2)
     (tmp_path / "file").touch()
     with pytest.raises(OutputError):

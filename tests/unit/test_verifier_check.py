@@ -4,18 +4,18 @@ import json
 import struct
 import subprocess
 import sys
+import traceback
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from shoal.errors import CannotCheck, NotVerified, SettingsError
+from shoal.errors import CannotCheck, NotVerified, SettingsError, TooLarge
 from shoal.frame import Frame
 from shoal.io.options import ReadOptions
 from shoal.release import Claim, Members, Release
-from shoal.verifier import verify
-from shoal.verifier.audit import audit_of
+from shoal.verifier import cover, geometry, verify
 from tests.releases import FRAME, Record, grouped, merge, people_of, ring, samples_of, toy_people
 
 K = 3
@@ -178,6 +178,16 @@ def test_another_tools_release(tmp_path):
     assert identical.failures == ("identical",)
 
 
+def test_the_grid_of_another_tools_release_may_all_be_in_the_options(tmp_path):
+    path = tmp_path / "other.parquet"
+    pq.write_table(ring(PEOPLE, K).table(), path)
+    events = write_events(PEOPLE, tmp_path / "events.parquet")
+    verdict = verify(events, path, k=K, options=ReadOptions(crs=FRAME.crs, cell_m=100, slot_s=60))
+    assert verdict.ok, verdict.messages
+    with pytest.raises(CannotCheck, match="--cell and --slot"):
+        verify(events, path, k=K, options=ReadOptions(crs=FRAME.crs, cell_m=100))
+
+
 def test_a_claim_given_must_be_the_files_own(tmp_path):
     path, _ = ring(PEOPLE, K).write(tmp_path)
     assert verify(PEOPLE, path, claim=Claim("cover", k=K)).ok
@@ -262,13 +272,140 @@ def test_suppressed_samples_are_counted_and_must_be_stated(make, tmp_path):
     assert verify(people, path, audit=audit, suppressed=2).failures == ("suppression",)
     assert verify(people, path, audit=audit, max_suppressed=0.001).failures == ("suppression",)
     assert verify(people, in_memory(draft)).ok
-    if make is ring:
-        with pytest.raises(CannotCheck, match="audit"):
-            verify(people, path)
+    assert verify(people, path, max_suppressed=0.001).failures[-1] == "suppression"
+    for shown in (path, in_memory(draft, members=False)):
+        if make is ring:
+            with pytest.raises(CannotCheck, match="audit"):
+                verify(people, shown)
+        else:
+            verdict = verify(people, shown)
+            assert verdict.ok, verdict.messages
+            assert "suppression" not in verdict.checked
+            assert "suppression, which need the audit file" in verdict.messages[-1]
+
+
+def test_cover_with_suppression_needs_the_audit_even_if_all_samples_are_covered(tmp_path):
+    draft = ring(PEOPLE, K)
+    draft.suppressed = 1
+    with pytest.raises(CannotCheck, match="audit"):
+        verify(PEOPLE, draft.write(tmp_path)[0])
+
+
+def declared(draft, samples):
+    draft.suppressed = samples
+    return draft
+
+
+def moved_away(draft):
+    for record in draft.records:
+        record.boxes = [[*box[:2], box[2] + 1000, box[3] + 1000, *box[4:]] for box in record.boxes]
+
+
+def one_group_moved_away(draft):
+    members = draft.records[0].members
+    for record in draft.records:
+        if record.members == members:
+            record.boxes = [[*box[:2], box[2] + 1000, box[3] + 1000, *box[4:]] for box in record.boxes]
+
+
+def one_box_of_a_group_moved_away(draft):
+    members = draft.records[0].members
+    for record in draft.records:
+        if record.members == members:
+            record.boxes[0][2:4] = [1000, 1040]
+
+
+def a_raw_copy_instead_of_a_group(draft):
+    members = draft.records[0].members
+    for record in draft.records:
+        if record.members == members:
+            record.boxes = merge(PEOPLE, members[:1])
+
+
+@pytest.mark.parametrize(
+    "sabotage", [moved_away, one_group_moved_away, one_box_of_a_group_moved_away, a_raw_copy_instead_of_a_group]
+)
+@pytest.mark.parametrize("stated", [20, 40])
+def test_stating_suppression_does_not_switch_the_check_off(sabotage, stated, tmp_path):
+    draft = declared(grouped(PEOPLE, K), stated)
+    sabotage(draft)
+    verdict = verify(PEOPLE, draft.write(tmp_path)[0])
+    assert "identical" in verdict.failures
+    assert not any("holds" in message for message in verdict.messages)
+
+
+def test_more_is_missing_than_was_stated(tmp_path):
+    draft = grouped(PEOPLE, K)
+    members = draft.records[0].members
+    draft.records = [record for record in draft.records if record.members != members]
+    missing = int(PEOPLE.counts[members].sum())
+    assert verify(PEOPLE, declared(draft, missing).write(tmp_path)[0]).ok
+    verdict = verify(PEOPLE, declared(draft, 3).write(tmp_path)[0])
+    assert verdict.failures == ("suppression",)
+
+
+def test_what_was_skipped_is_said_with_the_result(tmp_path):
+    path, audit = ring(PEOPLE, K).write(tmp_path)
+    assert verify(PEOPLE, path, audit=audit).messages[-1].endswith(f"checked with k = {K}.")
+    assert "except truth of members and suppression" in verify(PEOPLE, path).messages[-1]
+    (tmp_path / "release.parquet.manifest.json").unlink()
+    assert "except integrity" in verify(PEOPLE, path, audit=audit).messages[-1]
+    assert "except integrity and leaks" in verify(PEOPLE, in_memory(ring(PEOPLE, K))).messages[-1]
+
+
+def copies_of_one(count_column):
+    """Give a release in which one person hides among copies of her own record, and the others among each other."""
+    lists = [samples_of(PEOPLE, user) for user in range(len(PEOPLE))]
+    lists[0] = [(t, x + 500, y) for t, x, y in lists[0]]  # nobody's box holds her but her own
+    people = people_of(lists)
+    victim = next(user for user in range(len(people)) if people.user(user)[0, 1] >= 500)
+    others = [user for user in range(len(people)) if user != victim]
+    joined = Record(others[0], others, merge(people, others))
+    alone = Record(victim, [victim], merge(people, [victim]))
+    draft = ring(people, K)
+    if count_column:
+        draft.records, counts = [joined, alone], [len(others) - K + 1, K]
+        draft.edit_table = lambda table: table.append_column(
+            "count", pa.array([counts[uid] for uid in table["uid"].to_pylist()], pa.int32())
+        )
     else:
-        verdict = verify(people, path)
-        assert verdict.ok
-        assert any("suppressed" in message for message in verdict.messages)
+        draft.records = [alone] * K + [joined] * (len(others) - K + 1)
+        np.random.default_rng(3).shuffle(draft.records)
+    return draft
+
+
+@pytest.mark.parametrize("count_column", [False, True])
+def test_copies_of_ones_own_record_hide_nobody(count_column, tmp_path):
+    draft = copies_of_one(count_column)
+    for claim in ({"name": "cover", "k": K}, {"name": "none", "why": "research"}):
+        draft.claim = claim
+        verdict = verify(draft.people, draft.write(tmp_path)[0])
+        assert verdict.failures == (("cover", "leaks") if count_column else ("cover",))
+        assert verdict.figures["users_short"] == verdict.figures["min_cover"] == 1
+
+
+def test_counts_belong_to_identical_groups_only(tmp_path):
+    draft = ring(PEOPLE, K)
+    draft.edit_table = lambda table: table.append_column("count", pa.array([K] * len(table), pa.int32()))
+    assert "leaks" in verify(PEOPLE, draft.write(tmp_path)[0]).failures
+
+
+def test_exact_has_a_bound(tmp_path, monkeypatch):
+    path, _ = ring(PEOPLE, K).write(tmp_path)
+    monkeypatch.setattr(cover, "_ONE_WAY_PAIRS", len(PEOPLE) ** 2 - 1)
+    assert verify(PEOPLE, path).ok
+    with pytest.raises(TooLarge, match="--exact"):
+        verify(PEOPLE, path, exact=True)
+
+
+@pytest.mark.parametrize("kind", ["release", "audit"])
+def test_labels_do_not_come_out_through_tracebacks(kind, tmp_path):
+    path, audit = ring(PEOPLE, K).write(tmp_path)
+    broken = tmp_path / "broken.csv"
+    broken.write_text("record,owner,member\n0,a,a\n0,canary\n")
+    with pytest.raises(CannotCheck) as caught:
+        verify(PEOPLE, broken if kind == "release" else path, audit=broken if kind == "audit" else audit)
+    assert "canary" not in "".join(traceback.format_exception(caught.value))
 
 
 def test_a_user_who_is_not_published_counts_as_suppressed(tmp_path):
@@ -342,10 +479,19 @@ def test_concealment_needs_links_that_can_be_exchanged(tmp_path):
 def test_the_audit_of_a_release_in_memory_names_everybody():
     draft = grouped(PEOPLE, K)
     lost = draft.records.pop()
-    table = audit_of(in_memory(draft))
-    assert table.filter(pa.compute.is_null(table["record"]))["owner"].to_pylist() == [
-        str(PEOPLE.labels[lost.owner].as_py())
-    ]
+    draft.suppressed = int(PEOPLE.counts[lost.owner])
+    verdict = verify(PEOPLE, in_memory(draft))
+    assert "audit" in verdict.checked
+    assert "audit" not in verdict.failures
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
+def test_an_audit_may_hold_either_kind_of_string(kind, tmp_path):
+    draft = grouped(PEOPLE, K)
+    table = draft.audit()
+    table = table.cast(pa.schema([("record", pa.int64()), ("owner", kind), ("member", kind)]))
+    verdict = verify(PEOPLE, draft.write(tmp_path)[0], audit=table)
+    assert verdict.ok, verdict.messages
 
 
 def test_nothing_of_the_data_is_in_the_verdict(tmp_path):
@@ -407,6 +553,33 @@ def test_geometry_is_the_box_and_nothing_else(tmp_path):
     bare = ring(PEOPLE, K)
     bare.edit_table = lambda table: table.append_column("geometry", pa.array([b"here"] * len(table), pa.binary()))
     assert verify(PEOPLE, bare.write(tmp_path)[0]).failures == ("leaks",)
+    missing = with_geometry(ring(PEOPLE, K))
+    whole = missing.edit_table
+    missing.edit_table = lambda table: without_first(whole(table))
+    assert "leaks" in verify(PEOPLE, missing.write(tmp_path)[0]).failures
+
+
+def without_first(table):
+    values = table["geometry"].to_pylist()
+    return table.set_column(
+        table.column_names.index("geometry"), "geometry", pa.array([None, *values[1:]], pa.binary())
+    )
+
+
+@pytest.mark.parametrize("bbox", [None, [0, 0, 1, 1]])
+def test_a_release_of_no_rows_with_geometry_does_not_hold(bbox, tmp_path):
+    column = {"encoding": "WKB", **({"bbox": bbox} if bbox else {})}
+    geo = {"version": "1.1.0", "primary_column": "geometry", "columns": {"geometry": column}}
+    draft = with_geometry(ring(PEOPLE, K), geo=geo)
+    draft.records = []
+    assert verify(PEOPLE, draft.write(tmp_path)[0]).failures == (("cover", "leaks") if bbox else ("cover",))
+
+
+def test_polygons_are_read_from_slices_and_chunks():
+    rows = [struct.pack("<BIII10d", 1, 3, 1, 5, *range(n, n + 10)) for n in range(6)]
+    column = pa.chunked_array([pa.array([b"x", *rows[:3]]).slice(1), pa.array([], pa.binary()), pa.array(rows[3:])])
+    assert geometry._parse(column)[:, 0, 0].tolist() == [0, 1, 2, 3, 4, 5]
+    assert geometry._parse(pa.chunked_array([[rows[0], rows[1] + b"!", rows[2][:-1]]])) is None
 
 
 def test_an_exact_centre_of_the_projection_is_a_leak(tmp_path):

@@ -2,12 +2,14 @@
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shoal.verifier import candidates
 from shoal.verifier.candidates import one_way_candidates, two_way_candidates
-from shoal.verifier.cover import count_cover, cover_pairs
-from shoal.verifier.original import Original
+from shoal.verifier.cover import count_cover, cover_pairs, partly_inside
+from shoal.verifier.original import Original, _distinct
 from shoal.verifier.pairs import blocks, hold
 from shoal.verifier.records import Records
 from tests.oracle import cover as oracle
@@ -139,15 +141,52 @@ def test_blocks_cover_everything_once():
 
 
 def test_counts_do_not_depend_on_the_size_of_blocks(monkeypatch):
-    from shoal.verifier import candidates, pairs
+    from shoal.verifier import pairs
 
     people = people_of([[(t, u % 3, u % 2) for t in range(u % 4 + 1)] for u in range(20)])
     records = records_of([merge(people, [u, (u + 1) % 20]) for u in range(20)])
     whole = count_cover(original_of(people), records, np.arange(20))
     monkeypatch.setattr(pairs.blocks, "__defaults__", (2,))
     monkeypatch.setattr(candidates, "ROWS", 1)
+    monkeypatch.setattr(candidates, "_USERS", 3)
     assert count_cover(original_of(people), records, np.arange(20)).tolist() == whole.tolist()
     assert whole.max() > 1
+
+
+@settings(max_examples=200, deadline=None)
+@given(city(), st.integers(1, 9))
+def test_who_has_a_sample_in_every_box(made, size):
+    people, lists = made
+    original, records = original_of(people), records_of(lists)
+    users = [samples_of(people, user) for user in range(len(people))]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(candidates, "_SAMPLES", size)
+        found = [
+            (int(user), int(record), int(outside))
+            for part in partly_inside(original, records)
+            for user, record, outside in zip(*part, strict=True)
+        ]
+    held = [
+        (u, r, sum(not any(oracle.holds(box, s) for box in boxes) for s in own))
+        for u, own in enumerate(users)
+        for r, boxes in enumerate(lists)
+        if boxes and all(any(oracle.holds(box, s) for s in own) for box in boxes)
+    ]
+    assert sorted(found) == held
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.tuples(*[st.integers(0, 3)] * 4), max_size=30), st.sampled_from([1, 2**20]))
+def test_distinct_samples_however_far_apart(rows, far):
+    """Near ones are packed into one number, far ones are not."""
+    users, t, x, y = np.array(rows, dtype=np.int64).reshape(-1, 4).T
+    made = _distinct(users.astype(np.int32), t * far - 5, x * far, y * far - 7, pa.array(list("abcd")))
+    expected = sorted(set(rows))
+    assert list(zip(made.t, made.x, made.y, strict=True)) == [
+        (b * far - 5, c * far, d * far - 7) for _, b, c, d in expected
+    ]
+    owners = made.labels.take(pa.array(made.owners)).to_pylist()
+    assert owners == ["abcd"[a] for a, *_ in expected]
 
 
 def test_labels_are_untouched_by_keep():

@@ -25,3 +25,8 @@ def test_more_than_chance():
     assert not _too_many(3, 1.0)
     assert not _too_many(0, 0.0)
     assert _too_many(20, 1.0)
+
+
+def test_even_a_tenfold_error_blames_less_than_once_in_a_million():
+    assert not _too_many(10, 0.95)  # p = 7e-8, of two tests per list
+    assert _too_many(10, 0.85)  # p = 2e-8

@@ -74,7 +74,7 @@ _COMMANDS = {
             "options that the release was made with. CRS, cell and slot are taken from the release, unless another "
             "tool made it."
         ),
-        "ORIGINAL RELEASE [OPTIONS]",
+        "ORIGINAL... RELEASE [OPTIONS]",
         "shoal verify events.parquet release.parquet --k 5 --tz Africa/Dakar --audit audit.parquet",
     ),
 }
@@ -116,8 +116,8 @@ def main(arguments: list[str] | None = None) -> None:
     tokens = sys.argv[1:] if arguments is None else arguments
     try:
         code = app.meta(tokens, **_BARE)
-    except KeyboardInterrupt:
-        _say_failure(tokens, "Interrupted", "stopped; nothing was published")
+    except KeyboardInterrupt as stop:
+        _say_failure(tokens, "Interrupted", str(stop) or "stopped")
         code = INTERRUPTED
     except NotVerified as error:
         _say_failure(tokens, type(error).__name__, str(error))

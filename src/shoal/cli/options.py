@@ -23,15 +23,17 @@ __all__ = ["Reading", "Running"]
 class Reading:
     """How to read the original data; the same flags for anonymize, verify and inspect."""
 
-    columns: Annotated[str, Parameter(help="Which column is what: user=…,time=…,lat=…,lng=… (or x, y, cell).")] = ""
-    tz: Annotated[str, Parameter(help="Zone of times that have none, e.g. Africa/Dakar.")] = "UTC"
-    time_unit: Annotated[str, Parameter(help="Unit of numeric times: auto, s, ms or us.")] = "auto"
-    crs: Annotated[str | None, Parameter(help="Projected CRS in metres; by default local around the data.")] = None
-    cell: Annotated[str, Parameter(help="Side of a cell of the grid.")] = "100m"
-    slot: Annotated[str, Parameter(help="Length of a slot of the grid.")] = "60s"
+    columns: Annotated[
+        str | None, Parameter(help="Which column is what: user=…,time=…,lat=…,lng=… (or x, y, cell).")
+    ] = None
+    tz: Annotated[str | None, Parameter(help="Zone of times that have none, e.g. Africa/Dakar; else UTC.")] = None
+    time_unit: Annotated[str | None, Parameter(help="Unit of numeric times: s, ms or us; else by their size.")] = None
+    crs: Annotated[str | None, Parameter(help="Projected CRS in metres; else a local one around the data.")] = None
+    cell: Annotated[str | None, Parameter(help="Side of a cell of the grid; else 100m.")] = None
+    slot: Annotated[str | None, Parameter(help="Length of a slot of the grid; else 60s.")] = None
     cells: Annotated[Path | None, Parameter(help="File of cells (id, lat, lng) for events that name a cell.")] = None
-    min_samples: Annotated[int, Parameter(help="Leave out users with fewer samples.")] = 1
-    min_active_days: Annotated[int, Parameter(help="Leave out users active on fewer days.")] = 0
+    min_samples: Annotated[int | None, Parameter(help="Leave out users with fewer samples.")] = None
+    min_active_days: Annotated[int | None, Parameter(help="Leave out users active on fewer days.")] = None
     bbox: Annotated[
         str | None, Parameter(help="Keep only west,south,east,north (degrees).", allow_leading_hyphen=True)
     ] = None
@@ -43,7 +45,7 @@ class Reading:
         from shoal.io.options import read_options
 
         given = {flag.name: getattr(self, flag.name) for flag in fields(self)}
-        given = {name: value for name, value in given.items() if value != getattr(Reading, name)}
+        given = {name: value for name, value in given.items() if value not in (None, False)}
         parsed = {name: _PARSE[name](value) if name in _PARSE else value for name, value in given.items()}
         return read_options(**{_OPTION.get(name, name): value for name, value in parsed.items()})
 

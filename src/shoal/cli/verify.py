@@ -9,16 +9,14 @@ from cyclopts import Parameter
 
 from shoal.cli.console import show, show_json, show_table, working
 from shoal.cli.options import Reading, Running
+from shoal.errors import SettingsError
 from shoal.verifier import verify as check
 
 __all__ = ["verify"]
 
 
 def verify(
-    original: Annotated[Path, Parameter(help="The data that the release was made of: file, folder or glob.")],
-    release: Annotated[Path, Parameter(help="The published file.")],
-    /,
-    *,
+    *paths: Annotated[Path, Parameter(help="ORIGINAL... RELEASE: what the release was made of; last, the release.")],
     k: Annotated[int | None, Parameter(help="Everyone must be hidden among k; by default as claimed.")] = None,
     audit: Annotated[Path | None, Parameter(help="The private audit file: faster, and checks more.")] = None,
     exact: Annotated[bool, Parameter(help="Count all covering records, not only up to k.")] = False,
@@ -27,10 +25,12 @@ def verify(
     running: Running = Running(),  # noqa: B008  frozen
 ) -> int:
     """Check a release; 0 holds, 1 does not, 2 (raised) could not be checked."""
+    if len(paths) < 2:
+        raise SettingsError("name the ORIGINAL and, last, the RELEASE: shoal verify events.csv release.parquet --k 5")
     with working(quiet=running.quiet or running.json) as progress:
         verdict = check(
-            str(original),
-            release,
+            [str(path) for path in paths[:-1]],
+            paths[-1],
             k=k,
             audit=audit,
             options=reading.options(),

@@ -17,6 +17,7 @@ __all__ = [
     "DUPLICATE",
     "FEW_DAYS",
     "FEW_SAMPLES",
+    "NO_ROWS",
     "OUTSIDE_BBOX",
     "OUTSIDE_PERIOD",
     "ROW_RULES",
@@ -36,6 +37,7 @@ BAD_CRS = "place that the CRS can't hold"
 DUPLICATE = "same user, same granule"
 FEW_SAMPLES = "of users with too few samples"
 FEW_DAYS = "of users with too few active days"
+NO_ROWS = "no usable rows"  # of people all of whose rows broke a rule
 
 # A row is counted under the first rule that it breaks; the position is the code used while reading.
 ROW_RULES = (
@@ -56,7 +58,8 @@ class Account:
     """The cleaning of one reading: `rows_read` = everything `dropped` + `kept_rows`.
 
     `dropped` says how many rows each rule took, in the order in which rules are applied, `users_dropped` how
-    many people the screening took; only rules that fired are there. `notes` are things to say aloud once.
+    many people are out because no row was left or the screening took them; only rules that fired are there.
+    `notes` are things to say aloud once.
     It holds counts and column names, no value of the data.
 
     >>> Account(rows_read=3, dropped={BAD_USER: 1}, kept_rows=2).table()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import tempfile
@@ -11,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from shoal.errors import TooLarge, UnreadableFile
+from shoal.errors import OutputError, TooLarge, UnreadableFile
 from shoal.io.private import private_folder
 from shoal.memory import available_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["FEWER", "ROW_BYTES", "open_engine", "quoted", "text_literal"]
+__all__ = ["FEWER", "ROW_BYTES", "batches", "open_engine", "quoted", "text_literal"]
 
 FEWER = "read fewer files or a shorter --period, or use a larger machine"
 ROW_BYTES = 72  # what a row takes at the worst moment between the file and finished trajectories
@@ -51,7 +52,7 @@ def open_engine(
     Input: the files to be read, threads, the folder for spill files (None: the system's), and whether rows
     must keep the order of the file. Guarantee: half of the free memory at most; no network, no extensions,
     nothing written outside the folder, which is removed on any exit. The engine's errors become ours,
-    without their text, which can quote data.
+    without their text, which can quote data; others pass.
     """
     import duckdb
 
@@ -65,13 +66,38 @@ def open_engine(
             yield connection
     except (duckdb.OutOfMemoryException, MemoryError):
         raise TooLarge(f"reading takes more memory than is free; {FEWER}") from None
-    except (duckdb.Error, pa.ArrowException, OSError, RuntimeError, UnicodeDecodeError) as error:
-        if isinstance(error, duckdb.InterruptException) or str(error) == "Query interrupted":
-            raise KeyboardInterrupt from None
+    except duckdb.InterruptException:
+        raise KeyboardInterrupt from None
+    except (duckdb.Error, pa.ArrowException, UnicodeDecodeError) as error:
+        if isinstance(error, duckdb.IOException) and os.strerror(errno.ENOSPC) in str(error):
+            raise OutputError("the disk is full; make room, or choose another --work-dir") from None
         raise UnreadableFile(
             f"{_names(paths)}: can't be read: cut off, damaged, not what its ending says, "
             "or text with broken quotes or two kinds of line ends"
         ) from None
+    except RuntimeError as error:
+        if str(error) == "Query interrupted":  # how the engine tells of Ctrl-C
+            raise KeyboardInterrupt from None
+        raise
+
+
+def batches(connection: Any, query: str, rows: int) -> Iterator[pa.RecordBatch]:
+    """Give the result of a query in batches of some rows.
+
+    Errors are the engine's: under way Arrow turns each into an OSError that begins with its kind.
+    """
+    import duckdb
+
+    reader = connection.sql(query).to_arrow_reader(rows)
+    while True:
+        try:
+            batch = reader.read_next_batch()
+        except StopIteration:
+            return
+        except OSError as error:
+            kinds = {"INTERRUPT": duckdb.InterruptException, "Out of Memory": duckdb.OutOfMemoryException}
+            raise kinds.get(str(error).partition(" Error:")[0], duckdb.IOException)(str(error)) from None
+        yield batch
 
 
 def _settings(paths: Sequence[Path], folder: Path, threads: int, *, ordered: bool) -> list[str]:

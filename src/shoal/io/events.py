@@ -12,9 +12,20 @@ import numpy as np
 import pyarrow as pa
 
 from shoal.errors import BadRows, LikelySwapped, NoValidRows, SettingsError
-from shoal.io.account import BAD_CELL, BAD_PLACE, BAD_RANGE, BAD_ROW, BAD_TIME, BAD_USER, BAD_YEAR, ROW_RULES, Account
+from shoal.io.account import (
+    BAD_CELL,
+    BAD_PLACE,
+    BAD_RANGE,
+    BAD_ROW,
+    BAD_TIME,
+    BAD_USER,
+    BAD_YEAR,
+    NO_ROWS,
+    ROW_RULES,
+    Account,
+)
 from shoal.io.columns import printable
-from shoal.io.engine import FEWER, ROW_BYTES, open_engine
+from shoal.io.engine import FEWER, ROW_BYTES, batches, open_engine
 from shoal.io.parse import Parsed, load_cells, parse, rejected_rows
 from shoal.io.rules import KEPT, Rows, Rules, judge
 from shoal.io.sources import Source, find_sources, text_bytes
@@ -94,7 +105,8 @@ def read_events(
     >>> len(events), events.account.dropped
     (1, {'coordinates out of range': 1})
     """
-    sources = _sources(source)
+    with progress.stage("look"):
+        sources = _sources(source)
     with _open(source, sources, options, threads=thread_count(threads), work_dir=work_dir) as engine:
         with progress.stage("parse"):
             parsed = parse(engine, sources, options)
@@ -107,7 +119,7 @@ def read_events(
     tally.codes[0] = rejected
     _check(tally, parsed)
     if options.strict and any(tally.codes[ROW_RULES.index(rule)] for rule in _STRICT):
-        _raise_bad_row(source, sources, options, malformed=rejected > 0)
+        _raise_bad_row(source, sources, options, work_dir=work_dir, malformed=rejected > 0)
     account = _account(tally, parsed, options)
     if account.kept_rows == 0:
         raise NoValidRows(_nothing_left(account, sources))
@@ -183,11 +195,11 @@ def _stream(
         user, join = f"coalesce(p.u, {low}) - {low}", ""
     else:
         user, join = "coalesce(l.code, -1)", "LEFT JOIN labels AS l ON p.u = l.u"
-    reader = engine.sql(
+    query = (
         f"SELECT CAST({user} AS INTEGER) AS users, coalesce(p.ms, {NO_TIME}) AS ms, coalesce(p.a, 'nan') AS a, "  # noqa: S608
         f"coalesce(p.b, 'nan') AS b{kind} FROM ({parsed.sql}) AS p {join}"
-    ).to_arrow_reader(BATCH)
-    for batch in reader:
+    )
+    for batch in batches(engine, query, BATCH):
         users, ms, a, b, *kinds = (column.to_numpy() for column in batch.columns)
         present = _kinds(kinds[0], ms) if parsed.kind is None else {parsed.kind}
         if LOCAL in present and options.tz != "UTC":
@@ -282,12 +294,13 @@ def _nothing_left(account: Account, sources: Sequence[Source]) -> str:
 
 
 def _events(columns: Rows, labels: pa.Array, parsed: Parsed, options: ReadOptions, account: Account) -> Events:
-    """Leave out labels without rows and name the columns."""
+    """Leave out labels without rows, which is noted in the account, and name the columns."""
     used = np.bincount(columns.users, minlength=len(labels)) > 0
     users = columns.users
     if not used.all():
         users = (np.cumsum(used, dtype=np.int32) - np.int32(1))[users]
         labels = labels.filter(pa.array(used))
+        account = replace(account, users_dropped={NO_ROWS: int((~used).sum())})
     if parsed.place != "metres":
         return Events(users, labels, columns.ms, columns.a, columns.b, None, None, account)
     if options.crs is not None:
@@ -299,10 +312,12 @@ def _events(columns: Rows, labels: pa.Array, parsed: Parsed, options: ReadOption
     )
 
 
-def _raise_bad_row(source: Input, sources: Sequence[Source], options: ReadOptions, *, malformed: bool) -> NoReturn:
+def _raise_bad_row(
+    source: Input, sources: Sequence[Source], options: ReadOptions, *, work_dir: Path | None, malformed: bool
+) -> NoReturn:
     """Look again, in the order of the files, for the first bad row, and say where it is."""
     for one in sources:
-        with _open(source, [one], options, threads=1, ordered=True) as engine:
+        with _open(source, [one], options, threads=1, work_dir=work_dir, ordered=True) as engine:
             parsed = parse(engine, [one], options, once=malformed)
             if line := rejected_rows(engine, [one], first=True) if malformed else 0:
                 raise BadRows(_bad_row(one, line - 1, BAD_ROW, parsed))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from pathlib import Path  # noqa: TC003  pydantic needs it
 from typing import Any, Literal
@@ -66,6 +67,8 @@ class ReadOptions(Settings):
             raise SettingsError("cell and slot must be at least 1 m and 1 s; give e.g. --cell 100m --slot 60s")
         if self.min_samples < 0 or self.min_active_days < 0:
             raise SettingsError("min_samples and min_active_days can't be negative")
+        if self.crs is not None and "laea" in self.crs and re.search(r"[+]l(at|on)_0=-?\d*[.]\d*[1-9]", self.crs):
+            raise SettingsError("the centre of a laea CRS must be in whole degrees: a finer one could tell of the data")
         self.period_ms()
         _check_bbox(self.bbox)
         return self

@@ -175,10 +175,11 @@ def _user(column: str, kind: str, where: str, *, text: bool) -> str:
         raise _wrong_type("user", kind, where)
     if not text:
         return f"CAST({column} AS BIGINT)"
-    # Whole numbers that pandas stored as floats, because some are missing, keep their usual spelling.
+    # Whole numbers that pandas stored as floats, because some are missing (NaN), keep their usual spelling.
     if kind in {"FLOAT", "DOUBLE"}:
         whole = f"{column} = floor({column}) AND abs({column}) < 1e15"
-        return f"CASE WHEN {whole} THEN CAST(CAST({column} AS BIGINT) AS VARCHAR) ELSE CAST({column} AS VARCHAR) END"
+        as_whole, as_float = f"CAST(CAST({column} AS BIGINT) AS VARCHAR)", f"CAST({column} AS VARCHAR)"
+        return f"CASE WHEN {whole} THEN {as_whole} WHEN isfinite({column}) THEN {as_float} END"
     label = f"CAST({column} AS VARCHAR)"
     return f"CASE WHEN {label} <> '' AND NOT contains({label}, chr(0)) THEN {label} END"
 

@@ -12,20 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal.errors import SettingsError
-from shoal.frame import transformer
+from shoal.frame import floor_cells, transformer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Table", "floor_cells", "project_cells", "projection_table"]
+__all__ = ["Table", "project_cells", "projection_table"]
 
 PER_DEGREE = 32
 GUARD_M = 1e-3
 MIN_POINTS = 1_000_000  # below this PROJ is asked for every point
 _MAX_SPAN = 30  # degrees around the data's middle: far from the antipode, where the projection is not smooth
 _MAX_NODES = 2_000_000
-_INT32 = 2**31 - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,20 +74,6 @@ def project_cells(
         east, north = transform.transform(lng[unsure], lat[unsure])
         x[unsure], y[unsure], _ = floor_cells(east, north, cell_m)
     return x, y, None
-
-
-def floor_cells(
-    east: NDArray[np.float64], north: NDArray[np.float64], cell_m: int
-) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_] | None]:
-    """Give the cells of metres, and which of them are finite (None: all; the others get cell 0)."""
-    x, y = np.floor(east / cell_m), np.floor(north / cell_m)
-    fits = None
-    if not np.isfinite(x.sum() + y.sum()):
-        fits = np.isfinite(x) & np.isfinite(y)
-        x[~fits] = y[~fits] = 0
-    if max(x.max() + 1, -x.min(), y.max() + 1, -y.min()) * cell_m > _INT32:
-        raise SettingsError("the cells do not fit 32 bits; give a larger --cell or another --crs")
-    return x, y, fits
 
 
 def _agrees(table: Table, lng: NDArray[np.float64], lat: NDArray[np.float64], crs: str) -> bool:

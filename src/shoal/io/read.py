@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 
 from shoal.errors import InputError, NoValidRows, SettingsError
-from shoal.frame import Frame, local_crs, transformer
-from shoal.io.account import BAD_CRS, DUPLICATE, FEW_DAYS, FEW_SAMPLES, Account
+from shoal.frame import Frame, floor_cells, local_crs, transformer
+from shoal.io.account import BAD_CRS, DUPLICATE, FEW_DAYS, FEW_SAMPLES, NO_ROWS, Account
 from shoal.io.events import Events, Input, read_events
 from shoal.io.options import ReadOptions, read_options
-from shoal.io.project import floor_cells, project_cells, projection_table
+from shoal.io.project import project_cells, projection_table
 from shoal.io.times import zone
 from shoal.parallel import run_ranges, thread_count
 from shoal.progress import SILENT, Progress
@@ -169,10 +169,9 @@ def _granules(
     """Give (t, x, y) of every event, and which events the CRS can hold (None: all)."""
     t, x, y = (np.empty(len(events), dtype=np.int32) for _ in range(3))
     misfits: list[tuple[slice, NDArray[np.bool_]]] = []
-    make_cells = _cells_maker(events, frame)
+    cells = _cells(events, frame)
 
     def work(first: int, last: int) -> None:
-        cells = make_cells()
         for start in range(first, last, _CHUNK):
             part = slice(start, min(start + _CHUNK, last))
             t[part] = events.epoch_ms[part] // (1000 * frame.slot_s) - frame.origin_slot
@@ -190,24 +189,16 @@ def _granules(
     return t, x, y, kept
 
 
-def _cells_maker(events: Events, frame: Frame) -> Callable[[], Callable[[slice], tuple[Any, Any, Any]]]:
-    """Give a function that makes, for each range of rows, a function from a slice of events to their cells.
-
-    Threads can't share a transform of pyproj.
-    """
+def _cells(events: Events, frame: Frame) -> Callable[[slice], tuple[Any, Any, Any]]:
+    """Give a function from a slice of events to their cells (x, y) and which of them fit; threads may share it."""
     lng, lat, east, north, cell_m = events.lng, events.lat, events.east, events.north, frame.cell_m
     if east is not None and north is not None:
-        return lambda: lambda part: floor_cells(east[part], north[part], cell_m)
+        return lambda part: floor_cells(east[part], north[part], cell_m)
     if lng is None or lat is None or frame.crs is None:
         raise SettingsError("degrees need a CRS to become metres; give one or leave it to choose_crs")
-    crs = frame.crs
-    table = projection_table(lng, lat, crs) if crs.startswith("+proj=laea ") else None
-
-    def make() -> Callable[[slice], tuple[Any, Any, Any]]:
-        transform = transformer.__wrapped__(crs)
-        return lambda part: project_cells(lng[part], lat[part], transform, cell_m, table)
-
-    return make
+    transform = transformer(frame.crs)
+    table = projection_table(lng, lat, frame.crs) if frame.crs.startswith("+proj=laea ") else None
+    return lambda part: project_cells(lng[part], lat[part], transform, cell_m, table)
 
 
 def _origin(epoch_ms: NDArray[np.int64], slot_s: int) -> int:
@@ -229,7 +220,8 @@ def _screen(packed: Packed, frame: Frame, options: ReadOptions) -> tuple[NDArray
         return few, np.zeros_like(few)
     users, t = packed_slots(packed)
     days = zone(options.tz).to_local(frame.epoch_s(t) * 1000) // (_DAY_S * 1000)
-    active = np.bincount(np.unique((users << 32) | days) >> 32, minlength=len(counts))
+    pairs = np.sort((users << 32) + days + 1)  # west of Greenwich the first day is -1
+    active = np.bincount(pairs[np.diff(pairs, prepend=-1) > 0] >> 32, minlength=len(counts))
     return few, (active < options.min_active_days) & (counts > 0) & ~few
 
 
@@ -243,7 +235,8 @@ def _complete(
         FEW_SAMPLES: int(counts[few].sum()),
         FEW_DAYS: int(counts[idle].sum()),
     }
-    people = {FEW_SAMPLES: int(few.sum()), FEW_DAYS: int(idle.sum())}
+    no_rows = account.users_dropped.get(NO_ROWS, 0) + int((counts == 0).sum())
+    people = {NO_ROWS: no_rows, FEW_SAMPLES: int(few.sum()), FEW_DAYS: int(idle.sum())}
     return replace(
         account,
         dropped={**account.dropped, **{rule: n for rule, n in lost.items() if n}},

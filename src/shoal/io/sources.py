@@ -20,7 +20,7 @@ from shoal.memory import require_memory
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["MAX_COLUMNS", "Source", "find_sources", "text_bytes"]
+__all__ = ["MAX_COLUMNS", "Source", "expand", "find_sources", "text_bytes"]
 
 MAX_COLUMNS = 10_000
 _LOOK = 1 << 20  # how much of a text file is looked at for its header
@@ -53,31 +53,57 @@ class Source:
 def find_sources(source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[Source]:
     """Expand files, folders and globs, and look at the beginning or the footer of each file.
 
-    Output: the sources, sorted within each folder or glob, each file once. Raises UnreadableFile for what is
-    missing, empty, broken or of no known kind. Cost: at most 64 MB are read per file, but compressed text is
-    unpacked once, because the engine takes a file that was cut off for a shorter one.
+    Output: the sources, in the order of `expand`. Raises UnreadableFile for what is missing, empty, broken or of
+    no known kind. Cost: at most 64 MB are read per file, but compressed text is unpacked once, because the engine
+    takes a file that was cut off for a shorter one.
     """
-    asked = [source] if isinstance(source, str | os.PathLike) else list(source)
+    return [_look_at(path) for path in expand(source)]
+
+
+def expand(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[Path]:
+    """Give the files behind files, folders and globs: absolute, sorted within each folder or glob, each once.
+
+    Of a folder and the folders in it the files with a known ending are taken, but nothing whose name, or that of
+    a folder on the way to it, begins with a dot or an underscore. Raises UnreadableFile where there is nothing.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "a.csv").write_text("uid")
+    ...     [path.name for path in expand([folder, f"{folder}/*.csv"])]
+    ['a.csv']
+    """
+    asked = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     if not asked:
         raise UnreadableFile("no input file was given")
-    paths = dict.fromkeys(path for one in asked for path in _expand(Path(one)))
-    return [_look_at(path) for path in paths]
+    return list(dict.fromkeys(path for one in asked for path in _files(Path(one))))
 
 
-def _expand(path: Path) -> list[Path]:
+def _files(path: Path) -> list[Path]:
+    try:
+        found = _found(path)
+    except OSError as error:  # a name that is too long, a folder that can't be entered
+        raise UnreadableFile(f"{path.name[:100]}: can't be looked at ({error.strerror})") from None
+    return [p.absolute() for p in found]
+
+
+def _found(path: Path) -> list[Path]:
     if path.is_dir():
-        found = sorted(p for p in path.rglob("*") if p.is_file() and _kind(p) and not p.name.startswith((".", "_")))
+        found = sorted(p for p in path.rglob("*") if _kind(p) and not _hidden(p.relative_to(path)) and p.is_file())
         if not found:
             raise UnreadableFile(f"{path.name}: the folder holds no file that ends in {_ENDINGS}")
-        return [p.absolute() for p in found]
+        return found
     if not path.exists() and glob.has_magic(str(path)):
         found = sorted(Path(p) for p in glob.glob(str(path), recursive=True) if Path(p).is_file())  # noqa: PTH207
         if not found:
             raise UnreadableFile(f"{path.name}: no file matches; put the pattern in quotes and check the folder")
-        return [p.absolute() for p in found]
+        return found
     if not path.is_file():
         raise UnreadableFile(f"{path.name}: there is no such file")
-    return [path.absolute()]
+    return [path]
+
+
+def _hidden(path: Path) -> bool:
+    return any(part.startswith((".", "_")) for part in path.parts)
 
 
 def _kind(path: Path) -> str | None:

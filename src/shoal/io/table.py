@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import struct
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +20,7 @@ __all__ = ["FORMAT", "describe", "release_from_table", "release_table"]
 FORMAT = 1
 _TIME = pa.timestamp("ms", tz="UTC")
 # A WKB polygon: little-endian, type 3, one ring of five points.
+_PER_CHUNK = 10_000_000  # polygons whose bytes a 32-bit offset can count
 _WKB = np.dtype([("order", "u1"), ("kind", "<u4"), ("rings", "<u4"), ("points", "<u4"), ("ring", "<f8", (5, 2))])
 
 
@@ -79,19 +79,23 @@ _GEO = {
 }
 
 
-def _polygons(frame: Frame, west: Any, east: Any, south: Any, north: Any) -> pa.Array:
+def _polygons(frame: Frame, west: Any, east: Any, south: Any, north: Any) -> pa.ChunkedArray:
     """Give each box's corners in degrees as WKB, counter-clockwise."""
     if frame.crs is None:
-        raise SettingsError("--geo needs geography: this data came as grid cells without a CRS")
+        raise SettingsError("polygons need geography: this data came as grid cells without a CRS")
     wkb = np.zeros(len(west), _WKB)
     wkb["order"], wkb["kind"], wkb["rings"], wkb["points"] = 1, 3, 1, 5
     corners = ((west, south), (east, south), (east, north), (west, north), (west, south))
     for n, (easting, northing) in enumerate(corners):
         lng, lat = frame.degrees(easting.astype(np.float64), northing.astype(np.float64))
         wkb["ring"][:, n, 0], wkb["ring"][:, n, 1] = lng, lat
-    offsets = np.arange(len(west) + 1, dtype=np.int64) * _WKB.itemsize
-    buffers = [None, pa.py_buffer(offsets.tobytes()), pa.py_buffer(wkb.tobytes())]
-    return pa.Array.from_buffers(pa.large_binary(), len(west), buffers).cast(pa.binary())
+    parts = [wkb[start : start + _PER_CHUNK] for start in range(0, len(wkb), _PER_CHUNK)]
+    return pa.chunked_array([_binary(part) for part in parts], type=pa.binary())
+
+
+def _binary(wkb: NDArray[Any]) -> pa.Array:
+    offsets = np.arange(len(wkb) + 1, dtype=np.int32) * np.int32(_WKB.itemsize)
+    return pa.Array.from_buffers(pa.binary(), len(wkb), [None, pa.py_buffer(offsets), pa.py_buffer(wkb)])
 
 
 def release_from_table(table: pa.Table, shoal: dict[str, Any], counts: dict[str, Any]) -> Release:
@@ -101,7 +105,7 @@ def release_from_table(table: pa.Table, shoal: dict[str, Any], counts: dict[str,
         uid = _numbers(table, "uid")
         edges = [_numbers(table, name) for name in ("t_start", "t_end", "x_min", "x_max", "y_min", "y_max")]
         method, parameters, claim = shoal["method"], shoal["parameters"], Claim.from_dict(shoal["claim"])
-    except (KeyError, TypeError, ValueError, struct.error):
+    except (KeyError, TypeError, ValueError):
         raise UnreadableFile("the file lacks columns or metadata of a shoal release") from None
     steps = (frame.slot_s * 1000, frame.slot_s * 1000, *[frame.cell_m] * 4)
     boxes = np.stack([edge // step for edge, step in zip(edges, steps, strict=True)], axis=1)

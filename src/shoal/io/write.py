@@ -10,10 +10,12 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from contextlib import ExitStack
+import signal
+import threading
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -23,14 +25,13 @@ import pyarrow.parquet as pq
 from shoal.errors import AlreadyExists, OutputError, SettingsError
 from shoal.io.private import private_folder
 from shoal.io.table import describe, release_table
+from shoal.lists import offsets_of, take_lists
 from shoal.release import Claim, Members, Release
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
-    from numpy.typing import NDArray
-
-__all__ = ["audit_table", "manifest_path", "refuse_existing", "write_release"]
+__all__ = ["audit_table", "manifest_path", "refuse_existing", "refuse_form", "write_release"]
 
 PUBLIC, PRIVATE = 0o644, 0o600
 
@@ -69,33 +70,26 @@ def write_release(
     A seeded release claims nothing unless its records are identical in groups: seeds can be guessed.
     """
     target = Path(path)
-    if geo and target.suffix.lower() != ".parquet":
-        raise SettingsError("--geo writes GeoParquet: the release must end in .parquet")
-    private = [Path(p) for p in (audit, run_record) if p is not None]
-    refuse_existing([target, manifest_path(target), *private], overwrite=overwrite)
-    published = _pseudonymised(_compacted(release) if compact else release, seed)
-    table = release_table(published, geo=geo)
-    members = audit_table(published)
-    if audit is not None and members is None:
+    final = [target, manifest_path(target), *(Path(p) for p in (audit, run_record) if p is not None)]
+    refuse_form(target, audit, release.claim, release.frame.crs, geo=geo, compact=compact)
+    refuse_existing(final, overwrite=overwrite)
+    if audit is not None and release.members is None:
         raise SettingsError("this release was read from a file: who is in which record is not known")
+    published = _pseudonymised(_compacted(release) if compact else release, seed)
+    members = audit_table(published)
     with ExitStack() as open_folders:
-
-        def staging(final: Path) -> Path:
-            return open_folders.enter_context(private_folder(final.parent)) / final.name
-
-        staged = staging(target)
-        _write_table(staged, table, PUBLIC)
-        _write_json(manifest_path(staged), _manifest(published, staged, seeded=seed is not None), PUBLIC)
+        staged = [open_folders.enter_context(private_folder(path.parent)) / path.name for path in final[:1] + final[2:]]
+        _write_table(staged[0], release_table(published, geo=geo), PUBLIC)
+        staged.insert(1, manifest_path(staged[0]))
+        _write_json(staged[1], _manifest(published, staged[0], seeded=seed is not None), PUBLIC)
         if check is not None:
-            check(staged, members)
-        moves = [(staged, target)]
+            check(staged[0], members)
         if audit is not None:
-            moves.insert(0, (staging(Path(audit)), Path(audit)))
-            _write_table(moves[0][0], members, PRIVATE)
+            _write_table(staged[2], members, PRIVATE)
         if run_record is not None:
-            moves.insert(0, (staging(Path(run_record)), Path(run_record)))
-            _write_json(moves[0][0], _run_record(published, record or {}, seed), PRIVATE)
-        _move_into_place(moves, manifest_path(staged), manifest_path(target))
+            _write_json(staged[-1], _run_record(published, record or {}, seed), PRIVATE)
+        moves = list(zip(staged, final, strict=True))
+        _move_into_place([*moves[2:], moves[0], moves[1]], overwrite=overwrite)
     return published
 
 
@@ -104,11 +98,28 @@ def manifest_path(path: Path) -> Path:
     return path.with_name(path.name + ".manifest.json")
 
 
+def refuse_form(
+    path: Path, audit: str | Path | None, claim: Claim, crs: str | None, *, geo: bool, compact: bool
+) -> None:
+    """Raise SettingsError for endings and options that do not go together."""
+    for file in (path, audit):
+        if file is not None and Path(file).suffix.lower() not in {".parquet", ".csv"}:
+            raise SettingsError("a release or audit file must end in .parquet or .csv")
+    if geo and path.suffix.lower() != ".parquet":
+        raise SettingsError("--geo writes GeoParquet: the release must end in .parquet")
+    if geo and crs is None:
+        raise SettingsError("--geo needs geography: this data came as grid cells without a CRS")
+    if compact and claim.name != "k-anonymity":
+        raise SettingsError("--compact needs identical records: it goes with methods that claim k-anonymity")
+
+
 def refuse_existing(paths: Iterable[Path], *, overwrite: bool) -> None:
     """Raise unless every path can be written: its folder is there, and it is free or may be replaced."""
     for path in paths:
         if not path.parent.is_dir():
             raise OutputError(f"the folder of {path.name} does not exist; make it first")
+        if not os.access(path.parent, os.W_OK):
+            raise OutputError(f"the folder of {path.name} can't be written to; choose another")
         if path.is_dir():
             raise OutputError(f"{path.name} is a folder; name a file, e.g. release.parquet")
         if path.exists() and not overwrite:
@@ -146,10 +157,10 @@ def _pseudonymised(release: Release, seed: int | None) -> Release:
         order = np.argsort(np.frombuffer(os.urandom(8 * n), np.uint64), kind="stable")
     else:
         order = np.random.default_rng(seed).permutation(n)
-    offsets, rows = _reordered(release.offsets, order)
+    offsets, rows = take_lists(release.offsets, order)
     members = release.members
     if members is not None:
-        member_offsets, kept = _reordered(members.offsets, order)
+        member_offsets, kept = take_lists(members.offsets, order)
         members = Members(members.owners[order], member_offsets, members.indices[kept], members.labels)
     claim = release.claim
     if seed is not None and claim.name != "k-anonymity":
@@ -160,26 +171,16 @@ def _pseudonymised(release: Release, seed: int | None) -> Release:
     )
 
 
-def _reordered(offsets: NDArray[np.int64], order: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Give the offsets and the rows of lists taken in another order."""
-    counts = np.diff(offsets)[order]
-    starts = np.concatenate([[0], np.cumsum(counts)])
-    return starts, np.arange(starts[-1]) + np.repeat(offsets[order] - starts[:-1], counts)
-
-
 def _compacted(release: Release) -> Release:
     """Keep one record of each group of identical ones, with the number of users it stands for."""
-    if release.claim.name != "k-anonymity":
-        raise SettingsError("--compact needs identical records: it goes with methods that claim k-anonymity")
     first: dict[bytes, int] = {}
     group = np.array([first.setdefault(release.record(r).tobytes(), r) for r in range(len(release))])
     kept, counts = np.unique(group, return_counts=True)
-    offsets, rows = _reordered(release.offsets, kept)
+    offsets, rows = take_lists(release.offsets, kept)
     members = release.members
     if members is not None:
         by_group = np.argsort(group, kind="stable")
-        ends = np.concatenate([[0], np.cumsum(counts)])
-        members = Members(members.owners[kept], ends, members.owners[by_group], members.labels)
+        members = Members(members.owners[kept], offsets_of(counts), members.owners[by_group], members.labels)
     return replace(
         release, offsets=offsets, boxes=release.boxes[rows], members=members, multiplicity=counts.astype(np.int32)
     )
@@ -211,12 +212,9 @@ def _run_record(release: Release, record: dict[str, Any], seed: int | None) -> d
 
 
 def _write_table(path: Path, table: pa.Table, mode: int) -> None:
-    kind = path.suffix.lower()
     quoting = "needed" if mode == PRIVATE else "none"  # labels may hold commas, published values never do
-    if kind not in {".parquet", ".csv"}:
-        raise SettingsError("a release or audit file must end in .parquet or .csv")
     with _new_file(path, mode) as file:
-        if kind == ".parquet":
+        if path.suffix.lower() == ".parquet":
             pq.write_table(table, file, compression="zstd")
         else:
             file.write((",".join(table.column_names) + "\n").encode())
@@ -240,37 +238,66 @@ def _write_json(path: Path, value: dict[str, Any], mode: int) -> None:
         file.write((json.dumps(value, indent=2, ensure_ascii=False, default=str) + "\n").encode())
 
 
-class _new_file:  # noqa: N801  reads as a function: `with _new_file(path, mode) as file`
-    """A new file that is on the disk, not only in its cache, when the block ends; I/O errors are typed."""
-
-    def __init__(self, path: Path, mode: int) -> None:
-        self._path, self._mode = path, mode
-
-    def __enter__(self) -> Any:
-        self._file = os.fdopen(os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, self._mode), "wb")
-        return self._file
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
-        try:
-            with self._file:
-                if error is None:
-                    self._file.flush()
-                    os.fsync(self._file.fileno())
-        except OSError as broken:
-            error = broken
-        if isinstance(error, OSError):
-            raise OutputError(f"writing failed ({error.strerror or 'I/O error'}); nothing was published") from None
-
-
-def _move_into_place(moves: list[tuple[Path, Path]], staged_manifest: Path, manifest: Path) -> None:
-    """Move the files out of the private folder, the manifest last; from the first move on, no old one is valid."""
+@contextmanager
+def _new_file(path: Path, mode: int) -> Iterator[BinaryIO]:
+    """Open a new file that is on the disk, not only in its cache, when the block ends; I/O errors are typed."""
     try:
-        manifest.unlink(missing_ok=True)
-        for source, target in [*moves, (staged_manifest, manifest)]:
-            source.replace(target)
-            _sync_folder(target.parent)
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
     except OSError as error:
-        raise OutputError(f"moving the release into place failed ({error.strerror}); it has no manifest") from None
+        raise OutputError(f"writing failed ({error.strerror or 'I/O error'}); nothing was published") from None
+
+
+def _move_into_place(moves: list[tuple[Path, Path]], *, overwrite: bool) -> None:
+    """Move the files out of their private folders, the manifest last; from the first move on, no old one is valid.
+
+    Ctrl-C in between comes too late: the release is published.
+    """
+    manifest = moves[-1][1]
+    moved: list[Path] = []
+    with _undisturbed():
+        try:
+            if overwrite:
+                manifest.unlink(missing_ok=True)
+            for source, target in moves:
+                _move(source, target, overwrite=overwrite)
+                moved.append(target)
+                _sync_folder(target.parent)
+        except OSError as error:
+            for target in moved:
+                target.unlink(missing_ok=True)
+            if isinstance(error, FileExistsError):
+                raise AlreadyExists("a file of that name has appeared meanwhile; nothing was published") from None
+            raise OutputError(f"moving into place failed ({error.strerror}); nothing was published") from None
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Ignore Ctrl-C for a moment; threads other than the main one never see it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler or signal.SIG_DFL)
+
+
+def _move(source: Path, target: Path, *, overwrite: bool) -> None:
+    """Rename a file; without `overwrite`, fail if the target has come into being since it was looked for."""
+    if not overwrite:
+        try:
+            target.hardlink_to(source)
+        except FileExistsError:
+            raise
+        except OSError:
+            pass  # a file system without links
+        else:
+            return
+    source.replace(target)
 
 
 def _sync_folder(folder: Path) -> None:

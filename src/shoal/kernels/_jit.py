@@ -6,8 +6,10 @@ the cached function, so a change in a helper that lives elsewhere would silently
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import os
+import shutil
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -37,18 +39,21 @@ def _sources_hash() -> str:
 
 def _cache_directory() -> str:
     """Give a writable folder for compiled kernels: the user's cache, or a private temporary one."""
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    folder = base / "shoal" / f"kernels-{_sources_hash()}"
     try:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        folder = base / "shoal" / f"kernels-{_sources_hash()}"
         folder.mkdir(parents=True, exist_ok=True)
         if os.access(folder, os.W_OK):
             return str(folder)
-    except OSError:
+    except (OSError, RuntimeError):
         pass
-    return tempfile.mkdtemp(prefix="shoal-kernels-")
+    temporary = tempfile.mkdtemp(prefix="shoal-kernels-")
+    atexit.register(shutil.rmtree, temporary, ignore_errors=True)
+    return temporary
 
 
-os.environ.setdefault("NUMBA_CACHE_DIR", _cache_directory())
+if "NUMBA_CACHE_DIR" not in os.environ:
+    os.environ["NUMBA_CACHE_DIR"] = _cache_directory()
 
 import numba  # noqa: E402  the cache directory must be set first
 

@@ -52,12 +52,11 @@ def pair_owner_costs(
     """Give the owner cost (003 Eq. 4) of merging two users, in both roles.
 
     One sort-merge serves two recursions: a's weights and b's. Rows [a_from, a_to) and [b_from, b_to) of t, x, y are
-    the users' samples. `ints` (7, n), `latest` (n,) and `floats` (2, n) are scratch, n more than both users' samples
+    the users' samples. `ints` (5, n), `latest` (n,) and `floats` (4, n) are scratch, n more than both users' samples
     together. Gives (inf, inf) as soon as the first cost is sure to exceed `bound_a` and the second `bound_b`.
     """
     time, west, east, south, north = ints[0], ints[1], ints[2], ints[3], ints[4]
-    count_a, count_b = ints[5], ints[6]
-    cost_a, cost_b = floats[0], floats[1]
+    cost_a, cost_b, count_a, count_b = floats[0], floats[1], floats[2], floats[3]
     # Positions are unsigned, which spares the compiled code a check for negative indices.
     one, none = np.uint64(1), np.uint64(0)
     a, a_end = np.uint64(a_from), np.uint64(a_to)
@@ -66,10 +65,10 @@ def pair_owner_costs(
     n_b = np.float64(b_end - b)
     limit_a = bound_a * n_a
     limit_b = bound_b * n_b
-    count_a[none] = count_b[none] = 0
+    count_a[none] = count_b[none] = 0.0
     latest[none] = none
     cost_a[none] = cost_b[none] = 0.0
-    upto_a = upto_b = np.int64(0)
+    upto_a = upto_b = 0.0
     last_a = last_b = g = none
     # Bounds of the groups after M(g): a single run of one of the two users.
     rx0 = rx1 = ry0 = ry1 = np.int64(0)
@@ -89,7 +88,7 @@ def pair_owner_costs(
             gx1 = max(gx1, np.int64(x[a]))
             gy0 = min(gy0, np.int64(y[a]))
             gy1 = max(gy1, np.int64(y[a]))
-            upto_a += 1
+            upto_a += 1.0
             last_a = g
             a += one
         while b < b_end and t[b] == now:
@@ -97,7 +96,7 @@ def pair_owner_costs(
             gx1 = max(gx1, np.int64(x[b]))
             gy0 = min(gy0, np.int64(y[b]))
             gy1 = max(gy1, np.int64(y[b]))
-            upto_b += 1
+            upto_b += 1.0
             last_b = g
             b += one
         time[g] = now
@@ -128,10 +127,10 @@ def pair_owner_costs(
             x1 = max(x1, east[s])
             y0 = min(y0, south[s])
             y1 = max(y1, north[s])
-            c = (now - time[s] + 1) * ((x1 - x0) + (y1 - y0) + 2)
+            c = np.float64(now - time[s] + 1) * np.float64((x1 - x0) + (y1 - y0) + 2)
             s -= one
-            c_a = np.float64(c * (upto_a - count_a[s]))
-            c_b = np.float64(c * (upto_b - count_b[s]))
+            c_a = c * (upto_a - count_a[s])
+            c_b = c * (upto_b - count_b[s])
             if c_a >= best_a and c_b >= best_b:
                 break
             c_a += cost_a[s]
@@ -168,9 +167,9 @@ def owner_cost_pairs(
         i = first[p]
         j = second[p]
         longest = max(longest, offsets[i + 1] - offsets[i] + offsets[j + 1] - offsets[j])
-    ints = np.empty((7, longest + 1), np.int64)
+    ints = np.empty((5, longest + 1), np.int64)
     latest = np.empty(longest + 1, np.uint64)
-    floats = np.empty((2, longest + 1), np.float64)
+    floats = np.empty((4, longest + 1), np.float64)
     for p in range(len(first)):
         i = first[p]
         j = second[p]
@@ -286,23 +285,36 @@ def _cheapest_cuts(
 ) -> None:
     """Run the recursion: cost[g] and the start cut[g] of the last box, for every prefix of groups."""
     cost[0] = 0.0
+    before = 0
+    # Bounds of the groups after M(g), kept while M(g) stays the same.
+    rx0 = rx1 = ry0 = ry1 = np.int64(0)
     for g in range(1, n_groups + 1):
         m = latest[g]
         cut[g] = 0
         cost[g] = np.inf
         if m == 0:
             continue
-        x0 = y0 = np.int64(2**62)
-        x1 = y1 = np.int64(-(2**62))
+        if m != before:
+            before = m
+            rx0, rx1, ry0, ry1 = box[g, 1], box[g, 2], box[g, 3], box[g, 4]
+            for s in range(m + 1, g):
+                rx0 = min(rx0, box[s, 1])
+                rx1 = max(rx1, box[s, 2])
+                ry0 = min(ry0, box[s, 3])
+                ry1 = max(ry1, box[s, 4])
+        else:
+            rx0 = min(rx0, box[g, 1])
+            rx1 = max(rx1, box[g, 2])
+            ry0 = min(ry0, box[g, 3])
+            ry1 = max(ry1, box[g, 4])
+        x0, x1, y0, y1 = rx0, rx1, ry0, ry1
         best = np.inf
-        for s in range(g, latest[m - 1], -1):
+        for s in range(m, latest[m - 1], -1):
             x0 = min(x0, box[s, 1])
             x1 = max(x1, box[s, 2])
             y0 = min(y0, box[s, 3])
             y1 = max(y1, box[s, 4])
-            if s > m:
-                continue
-            c = np.float64((box[g, 0] - box[s, 0] + 1) * ((x1 - x0 + 1) + (y1 - y0 + 1)))
+            c = np.float64(box[g, 0] - box[s, 0] + 1) * np.float64((x1 - x0) + (y1 - y0) + 2)
             c *= constant + (weight[g] - weight[s - 1])
             if c >= best:
                 break

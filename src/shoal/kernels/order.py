@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Packed", "canonical_order", "group_rows", "pack_rows", "packed_order", "packed_slots", "unpack_users"]
+__all__ = ["Packed", "pack_rows", "packed_order", "packed_slots", "unpack_users"]
 
 
 class Packed(NamedTuple):
@@ -33,30 +33,6 @@ class Packed(NamedTuple):
     places: NDArray[np.int64] | None
 
 
-def group_rows(
-    users: NDArray[Any],
-    t: NDArray[np.int32],
-    x: NDArray[np.int32],
-    y: NDArray[np.int32],
-    n_users: int,
-    *,
-    threads: int = 1,
-) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
-    """Group rows by user, each user's sorted by (t, x, y) and distinct.
-
-    Input: per row the user (0 … n_users-1) and the granule. Output: offsets (int64, n_users+1), t, x, y.
-    Guarantee: exact; the same for any order of the rows and any number of threads. The input is not changed.
-    Cost: O(rows · log(rows per user)); 20 bytes a row beside the input.
-
-    >>> i = np.array([1, 0, 1, 1], dtype=np.int32)
-    >>> offsets, t, x, y = group_rows(i, i, i, i, 3)
-    >>> offsets.tolist(), t.tolist()
-    ([0, 1, 2, 2], [0, 1])
-    """
-    packed = pack_rows(users, t, x, y, n_users, threads=threads)
-    return unpack_users(packed, np.arange(n_users), threads=threads)
-
-
 def pack_rows(
     users: NDArray[Any],
     t: NDArray[np.int32],
@@ -66,7 +42,11 @@ def pack_rows(
     *,
     threads: int = 1,
 ) -> Packed:
-    """Do the work of `group_rows` without writing out its columns; 8 bytes a row.
+    """Group rows by user, each user's sorted by (t, x, y) and distinct.
+
+    Input: per row the user (0 … n_users-1) and the granule. Output: Packed, see `unpack_users`.
+    Guarantee: exact; the same for any order of the rows and any number of threads. The input is not changed.
+    Cost: O(rows · log(rows per user)); 8 bytes a row.
 
     >>> i = np.array([1, 0, 1, 1], dtype=np.int32)
     >>> pack_rows(i, i, i, i, 3).counts.tolist()
@@ -149,21 +129,6 @@ def packed_order(packed: Packed) -> NDArray[np.int64]:
     order = np.lexsort((first, packed.counts)).astype(np.int64)
     _sort_ties(order, packed.offsets, packed.counts, packed.keys, first)
     return order
-
-
-def canonical_order(
-    offsets: NDArray[np.int64], t: NDArray[np.int32], x: NDArray[np.int32], y: NDArray[np.int32]
-) -> NDArray[np.int64]:
-    """Rank users of grouped rows, as `group_rows` gives them: see `packed_order`.
-
-    >>> offsets = np.array([0, 2, 3, 4])
-    >>> t = np.array([0, 1, 5, 2], dtype=np.int32)
-    >>> canonical_order(offsets, t, t, t).tolist()
-    [2, 1, 0]
-    """
-    counts = np.diff(offsets)
-    users = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
-    return packed_order(pack_rows(users, t, x, y, len(counts)))
 
 
 def _number_cells(x: NDArray[np.int32], y: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal.errors import SettingsError
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -27,6 +29,8 @@ def unicity(
     >>> unicity(shoal.from_arrow(shoal.synthesize(users=200, days=14, seed=1))) > 0.8
     True
     """
+    if min(points, space_m, time_s, sample) < 1:
+        raise SettingsError("points, space_m, time_s and sample must be at least 1")
     users, point, holders, ends = _who_was_where(people, space_m, time_s)
     rng = np.random.default_rng(seed)
     drawn = np.sort(rng.permutation(len(people))[:sample])

@@ -1,30 +1,40 @@
 """Who is merged with whom: the three anonymity constraints of paper 003 (Sec. III-D) on sparse pair costs.
 
-Each takes PairCosts and k and gives *picks*: two arrays (row, member), record `row` also merges user `member`.
+Each takes PairCosts and k and gives a Plan.
 """
 
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 
 from shoal.kernels.pick import least_costs
+from shoal.lists import offsets_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.neighbours import PairCosts
 
-    Picks = tuple[NDArray[np.int64], NDArray[np.int64]]
-
-__all__ = ["clusters", "k_pick", "member_lists", "nu_k_pick"]
+__all__ = ["Plan", "clusters", "k_pick", "nu_k_pick"]
 
 
-def nu_k_pick(costs: PairCosts, k: int) -> Picks:
+class Plan(NamedTuple):
+    """What to merge: list r is members[offsets[r]:offsets[r+1]]; user u is published as list record_of[u].
+
+    Where every user has a list of her own, she comes first in it and the others follow ascending.
+    """
+
+    offsets: NDArray[np.int64]
+    members: NDArray[np.int64]
+    record_of: NDArray[np.int64]
+
+
+def nu_k_pick(costs: PairCosts, k: int) -> Plan:
     """Let column j mark the k-1 rows to which merging with j costs least (003, Alg. 1).
 
     A row that nobody marks merges with its own cheapest neighbour, so that no raw record is published. Ties go
@@ -35,10 +45,10 @@ def nu_k_pick(costs: PairCosts, k: int) -> Picks:
     columns = np.repeat(np.arange(n_users), k - 1)
     unmarked = np.setdiff1d(np.arange(n_users), rows)
     cheapest = least_costs(costs.offsets, costs.other, costs.own, 1)[unmarked, 0]
-    return np.concatenate([rows.ravel(), unmarked]), np.concatenate([columns, cheapest])
+    return _own_lists(np.concatenate([rows.ravel(), unmarked]), np.concatenate([columns, cheapest]), n_users)
 
 
-def k_pick(costs: PairCosts, k: int) -> Picks | None:
+def k_pick(costs: PairCosts, k: int) -> Plan | None:
     """Let every row pick exactly k-1 others such that everyone is picked exactly k-1 times (002, Sec. III-F).
 
     k-1 rounds of a minimum-cost assignment without fixed points on the arcs that are left. Gives None if the
@@ -47,7 +57,7 @@ def k_pick(costs: PairCosts, k: int) -> Picks | None:
     n_users = len(costs.offsets) - 1
     # A zero would count as a missing arc; true costs are at least 2 (one granule).
     left = csr_array((costs.own.copy(), costs.other.copy(), costs.offsets.copy()), shape=(n_users, n_users))
-    picked = []
+    picked: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
     for _ in range(k - 1):
         try:
             rows, columns = (side.astype(np.int64) for side in min_weight_full_bipartite_matching(left))
@@ -55,7 +65,8 @@ def k_pick(costs: PairCosts, k: int) -> Picks | None:
             return None
         picked.append((rows, columns))
         left = _without(left, rows, columns)
-    return np.concatenate([rows for rows, _ in picked]), np.concatenate([columns for _, columns in picked])
+    rows, columns = (np.concatenate(side) for side in zip(*picked, strict=True))
+    return _own_lists(rows, columns, n_users)
 
 
 def _without(arcs: csr_array, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> csr_array:
@@ -65,7 +76,7 @@ def _without(arcs: csr_array, rows: NDArray[np.int64], columns: NDArray[np.int64
     return left
 
 
-def clusters(costs: PairCosts, k: int) -> Picks:
+def clusters(costs: PairCosts, k: int) -> Plan:
     """Put everybody into one of several disjoint clusters of at least k (003's full consistency, Eq. 8).
 
     Greedy, hardest first: the user whose (k-1)-th neighbour is dearest takes its k-1 cheapest free neighbours
@@ -98,7 +109,9 @@ def clusters(costs: PairCosts, k: int) -> Picks:
             cluster[homeless] = cluster[cluster >= 0][0]
             break
         late = homeless
-    return _everyone_with_everyone(cluster)
+    _, record_of = np.unique(cluster, return_inverse=True)
+    members = np.argsort(record_of, kind="stable")
+    return Plan(offsets_of(np.bincount(record_of)), members, record_of)
 
 
 def _hardest_first(costs: PairCosts, both: NDArray[np.float64], k: int) -> list[int]:
@@ -112,20 +125,9 @@ def _by_cost(costs: PairCosts, both: NDArray[np.float64], user: int) -> NDArray[
     return costs.other[part][np.argsort(both[part], kind="stable")]
 
 
-def _everyone_with_everyone(cluster: NDArray[np.int64]) -> Picks:
-    order = np.argsort(cluster, kind="stable")
-    groups = np.split(order, np.flatnonzero(np.diff(cluster[order])) + 1)
-    rows = np.concatenate([np.repeat(group, len(group)) for group in groups])
-    members = np.concatenate([np.tile(group, len(group)) for group in groups])
-    apart = rows != members
-    return rows[apart], members[apart]
-
-
-def member_lists(picks: Picks, n_users: int, *, owner_first: bool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Give each user's record as (offsets, members): the owner first or in order, the picked ascending."""
-    rows, members = picks
+def _own_lists(rows: NDArray[np.int64], members: NDArray[np.int64], n_users: int) -> Plan:
+    """Give everyone a list of her own: herself, then the members picked for her row, ascending."""
     everyone = np.arange(n_users)
     rows, members = np.concatenate([everyone, rows]), np.concatenate([everyone, members])
-    rank = np.where(rows == members, -1, members) if owner_first else members
-    order = np.lexsort((rank, rows))
-    return np.searchsorted(rows[order], np.arange(n_users + 1)), members[order]
+    order = np.lexsort((np.where(rows == members, -1, members), rows))
+    return Plan(offsets_of(np.bincount(rows)), members[order], everyone)

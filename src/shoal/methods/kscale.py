@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from shoal.methods.constraints import clusters, k_pick, member_lists, nu_k_pick
+from shoal.lists import take_lists
+from shoal.methods.constraints import clusters, k_pick, nu_k_pick
 from shoal.methods.protocol import Estimate, Method
 from shoal.methods.records import merge_all
 from shoal.neighbours import pair_costs, proxy_candidates, signatures
@@ -17,7 +18,7 @@ from shoal.release import Claim, Members, Release
 
 if TYPE_CHECKING:
     from shoal.merge import Objective
-    from shoal.methods.constraints import Picks
+    from shoal.methods.constraints import Plan
     from shoal.progress import Progress
     from shoal.trajectories import Trajectories
 
@@ -45,7 +46,7 @@ class KScale(Method):
 
     Guarantee: as claimed; records do not depend on threads, labels or the order of the input. `cover(k)` is
     weaker than it sounds: whoever knows a person's whole trajectory often tells her own record among the k.
-    Cost: O(users²) proxy distances and about users·K k-merges; memory 40 bytes for each of these.
+    Cost: O(users²) proxy distances and about users·K k-merges; memory about 110 bytes for each of these.
 
     >>> import shoal
     >>> people = shoal.from_arrow(shoal.synthesize(users=50, days=2, seed=1))
@@ -60,21 +61,26 @@ class KScale(Method):
     def anonymize(self, people: Trajectories, *, threads: int | None = None, progress: Progress = SILENT) -> Release:
         """Give one record per user; see the class for what it guarantees."""
         self.require_enough(people)
-        picks = self._picks(people, threads, progress)
-        identical = self.constraint == "full"
-        offsets, members = member_lists(picks, len(people), owner_first=not identical)
-        objective: Objective = "members" if identical else "owner"
-        box_offsets, boxes, _ = merge_all(people, offsets, members, objective, threads=threads, progress=progress)
+        plan = self._plan(people, threads, progress)
+        objective: Objective = "members" if self.constraint == "full" else "owner"
+        merged, boxes = merge_all(people, plan.offsets, plan.members, objective, threads=threads, progress=progress)
+        box_offsets, rows = take_lists(merged, plan.record_of)
+        member_offsets, members = take_lists(plan.offsets, plan.record_of)
         return Release(
             offsets=box_offsets,
-            boxes=boxes,
+            boxes=boxes[rows],
             frame=people.frame,
             method=self.name,
             parameters={"k": self.k, "constraint": self.constraint, "candidates": self._candidates()},
-            claim=Claim("k-anonymity" if identical else "cover", k=self.k),
+            claim=self.claim,
             samples=people.samples,
-            members=Members(np.arange(len(people)), offsets, members, people.labels),
+            members=Members(np.arange(len(people)), member_offsets, plan.members[members], people.labels),
         )
+
+    @property
+    def claim(self) -> Claim:
+        """What its releases promise."""
+        return Claim("k-anonymity" if self.constraint == "full" else "cover", k=self.k)
 
     def estimate(self, people: Trajectories, *, threads: int | None = None) -> Estimate:
         """Give what `anonymize` would take: the proxy is quadratic, the pair costs linear in users·K·samples."""
@@ -86,7 +92,7 @@ class KScale(Method):
     def _candidates(self) -> int:
         return max(self.k - 1, self.candidates if self.candidates is not None else 100 * self.k)
 
-    def _picks(self, people: Trajectories, threads: int | None, progress: Progress) -> Picks:
+    def _plan(self, people: Trajectories, threads: int | None, progress: Progress) -> Plan:
         """Choose who is merged with whom; k-pick widens the candidates until an assignment exists."""
         constrain = {"nu-k-pick": nu_k_pick, "k-pick": k_pick, "full": clusters}[self.constraint]
         squares = signatures(people)
@@ -94,7 +100,7 @@ class KScale(Method):
         while True:
             first, second = proxy_candidates(squares, wanted, threads=threads, progress=progress)
             costs = pair_costs(people, first, second, threads=threads, progress=progress)
-            picks = constrain(costs, self.k)
-            if picks is not None:
-                return picks
+            plan = constrain(costs, self.k)
+            if plan is not None:
+                return plan
             wanted *= 2

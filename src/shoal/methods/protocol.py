@@ -15,7 +15,7 @@ from shoal.settings import Settings
 
 if TYPE_CHECKING:
     from shoal.progress import Progress
-    from shoal.release import Release
+    from shoal.release import Claim, Release
     from shoal.trajectories import Trajectories
 
 __all__ = ["Estimate", "Method"]
@@ -39,6 +39,11 @@ class Method(Settings):
 
     name: ClassVar[str]
     k: Annotated[int, Field(ge=2, le=1000)] = 2
+
+    @property
+    @abstractmethod
+    def claim(self) -> Claim:
+        """What its releases promise."""
 
     @abstractmethod
     def anonymize(self, people: Trajectories, *, threads: int | None = None, progress: Progress = SILENT) -> Release:

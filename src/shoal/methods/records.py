@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shoal.kernels.merge import merge_records
+from shoal.lists import even_ranges, offsets_of, take_lists
 from shoal.merge import OBJECTIVES
 from shoal.parallel import run_ranges
 from shoal.progress import SILENT
@@ -32,14 +32,14 @@ def merge_all(
     *,
     threads: int | None = None,
     progress: Progress = SILENT,
-) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """k-merge every record: record r merges the users members[offsets[r]:offsets[r+1]], the owner first.
 
-    Gives the boxes of all records as (box offsets, boxes) and the cost of each. Memory: 24 bytes for each
-    sample of the least member of a record.
+    Gives the boxes of all records as (box offsets, boxes). Memory: 24 bytes for each sample of the least member
+    of a record.
     """
     counts = people.counts[members]
-    room = np.concatenate([[0], np.cumsum(np.minimum.reduceat(counts, offsets[:-1]))])
+    room = offsets_of(np.minimum.reduceat(counts, offsets[:-1]))
     boxes = np.empty((room[-1], 6), np.int32)
     n_boxes, costs = np.empty(len(offsets) - 1, np.int64), np.empty(len(offsets) - 1)
 
@@ -59,14 +59,7 @@ def merge_all(
         )
 
     with progress.stage("records", len(offsets) - 1) as advance:
-        run_ranges(fill, _even_ranges(np.add.reduceat(counts, offsets[:-1])), threads=threads, advance=advance)
-    box_offsets = np.concatenate([[0], np.cumsum(n_boxes)])
-    rows = np.arange(box_offsets[-1]) + np.repeat(room[:-1] - box_offsets[:-1], n_boxes)
-    return box_offsets, boxes[rows], costs
-
-
-def _even_ranges(samples: NDArray[np.int64]) -> list[tuple[int, int]]:
-    """Cut the records into ranges of about the same number of samples."""
-    part = np.cumsum(samples) // _SAMPLES_PER_RANGE
-    edges = [0, *(np.flatnonzero(np.diff(part)) + 1).tolist(), len(samples)]
-    return list(pairwise(edges))
+        ranges = even_ranges(np.add.reduceat(counts, offsets[:-1]), _SAMPLES_PER_RANGE)
+        run_ranges(fill, ranges, threads=threads, advance=advance)
+    box_offsets, rows = take_lists(room, np.arange(len(n_boxes)), n_boxes)
+    return box_offsets, boxes[rows]

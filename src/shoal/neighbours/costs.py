@@ -8,6 +8,7 @@ import numpy as np
 
 from shoal.kernels.merge import owner_cost_pairs
 from shoal.kernels.pick import neighbour_lists
+from shoal.lists import even_ranges
 from shoal.parallel import run_ranges
 from shoal.progress import SILENT
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PairCosts", "pair_costs"]
 
-_PAIRS_PER_RANGE = 5_000  # some hundredths of a second of k-merges
+_SAMPLES_PER_RANGE = 1_000_000  # some hundredths of a second of k-merges
 
 
 class PairCosts(NamedTuple):
@@ -54,7 +55,7 @@ def pair_costs(
             people.t, people.x, people.y, people.offsets, first[part], second[part], cost_first[part], cost_second[part]
         )
 
-    ranges = [(start, min(start + _PAIRS_PER_RANGE, len(first))) for start in range(0, len(first), _PAIRS_PER_RANGE)]
+    ranges = even_ranges(people.counts[first] + people.counts[second], _SAMPLES_PER_RANGE)
     with progress.stage("pair costs", len(first)) as advance:
         run_ranges(fill, ranges, threads=threads, advance=advance)
     return PairCosts(*neighbour_lists(len(people), first, second, cost_first, cost_second))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import gzip
 import os
-import secrets
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from shoal.errors import AlreadyExists, OutputError, SettingsError
+from shoal.errors import OutputError, SettingsError
+from shoal.io.private import private_folder
+from shoal.io.write import refuse_existing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -34,31 +35,22 @@ def file_sink(path: Path, *, overwrite: bool) -> Iterator[Callable[[pa.RecordBat
     Raises SettingsError for another ending, AlreadyExists if it is there, OutputError if it can't be written.
     """
     opener = _opener(path.name)
-    _refuse_existing(path, overwrite=overwrite)
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.part")
+    refuse_existing([path], overwrite=overwrite)
     try:
-        with temporary.open("xb") as raw:
-            with opener(raw) as write:
-                yield write
-            raw.flush()
-            os.fsync(raw.fileno())
-        _refuse_existing(path, overwrite=overwrite)
-        temporary.replace(path)
+        with private_folder(path.parent) as folder:
+            staged = folder / path.name
+            with staged.open("xb") as raw:
+                with opener(raw) as write:
+                    yield write
+                raw.flush()
+                os.fsync(raw.fileno())
+            refuse_existing([path], overwrite=overwrite)
+            staged.replace(path)
     except OSError as error:
         raise OutputError(
-            f"can't write {path}: {error.strerror or 'input/output error'}; "
-            "check that its folder exists, may be written to and has room"
-        ) from error
-    finally:
-        with suppress(OSError):
-            temporary.unlink()
-
-
-def _refuse_existing(path: Path, *, overwrite: bool) -> None:
-    if path.is_dir():
-        raise OutputError(f"{path} is a folder; give the name of a file")
-    if path.exists() and not overwrite:
-        raise AlreadyExists(f"{path} exists already; choose another name or allow it to be overwritten")
+            f"can't write {path.name}: {error.strerror or 'input/output error'}; "
+            "check that its folder may be written to and has room"
+        ) from None
 
 
 def _opener(name: str) -> Callable[[Any], Any]:

@@ -12,18 +12,18 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from shoal.errors import CannotCheck
+from shoal.verifier.arrays import distinct
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
 
-    from shoal.release import Release
     from shoal.verifier.original import Original
     from shoal.verifier.records import Records
     from shoal.verifier.verdict import Findings
 
-__all__ = ["Witnesses", "audit_of", "read_audit"]
+__all__ = ["Witnesses", "read_audit"]
 
 _COLUMNS = ("record", "owner", "member")
 
@@ -44,7 +44,7 @@ class Witnesses:
 
     def persons(self) -> NDArray[np.int64]:
         """Count, for each user, the distinct persons published as the records that were found to cover her."""
-        pairs = np.unique(self.users[self.good] * len(self.own) + self.owner[self.records[self.good]])
+        pairs = distinct(self.users[self.good] * len(self.own) + self.owner[self.records[self.good]])
         return np.bincount(pairs // len(self.own), minlength=len(self.own))
 
     def owned(self) -> NDArray[np.int64]:
@@ -54,24 +54,6 @@ class Witnesses:
     def checked(self, good: NDArray[np.bool_]) -> Witnesses:
         """Give the same pairs with the outcome of their check."""
         return replace(self, good=good)
-
-
-def audit_of(release: Release) -> pa.Table | None:
-    """Give the audit table of a release that is still in memory, its records numbered as they are."""
-    members = release.members
-    if members is None:
-        return None
-    record = np.repeat(np.arange(len(release)), np.diff(members.offsets))
-    owner = members.owners[record] if release.multiplicity is None else members.indices
-    unpublished = np.setdiff1d(np.arange(len(members.labels)), owner)
-    labels: Any = members.labels.cast(pa.large_string())
-    return pa.table(
-        {
-            "record": pa.concat_arrays([pa.array(record, pa.int64()), pa.nulls(len(unpublished), pa.int64())]),
-            "owner": labels.take(pa.array(np.concatenate([owner, unpublished]))),
-            "member": labels.take(pa.array(np.concatenate([members.indices, unpublished]))),
-        }
-    )
 
 
 def read_audit(
@@ -115,8 +97,8 @@ def _table(audit: str | Path | pa.Table) -> pa.Table:
             return pa_csv.read_csv(audit, convert_options=pa_csv.ConvertOptions(column_types=types))
         with pq.ParquetFile(audit) as file:
             return file.read()
-    except (OSError, pa.ArrowException) as error:
-        raise CannotCheck("the audit file can't be read; give the file that --audit wrote") from error
+    except (OSError, pa.ArrowException):
+        raise CannotCheck("the audit file can't be read; give the file that --audit wrote") from None
 
 
 def _users(labels: Any, people: Original) -> NDArray[np.int64]:
@@ -138,8 +120,9 @@ def _check_rows(findings: Findings, owner: Any, member: Any, record: Any, empty:
     findings.fail_if(unknown, "audit", f"{unknown:,} rows of the audit name nobody who is in the original.")
     stray = int(((record < 0) & ~empty).sum())
     findings.fail_if(stray, "audit", f"{stray:,} rows of the audit name a record that is not in the release.")
-    pairs = np.stack([record[~empty], member[~empty]], axis=1)
-    twice = len(pairs) - len(np.unique(pairs, axis=0))
+    width = int(member.max(initial=-1)) + 2  # unknown ones are -1
+    pairs = (record[~empty] + 1) * width + member[~empty] + 1
+    twice = len(pairs) - len(distinct(pairs))
     findings.fail_if(twice, "audit", f"{twice:,} rows of the audit repeat a member of a record.")
     odd = int((empty & (owner != member)).sum())
     findings.fail_if(odd, "audit", f"{odd:,} rows of the audit have members but no record.")
@@ -149,17 +132,17 @@ def _check_owners(
     findings: Findings, owner: Any, member: Any, record: Any, empty: Any, people: Original, records: Records
 ) -> None:
     rows = ~empty
-    owned = np.unique(np.stack([record[rows], owner[rows]], axis=1), axis=0)
-    present = np.unique(np.stack([record[rows], member[rows]], axis=1), axis=0)
-    outside = len(np.unique(np.concatenate([owned, present]), axis=0)) - len(present)
+    owned = distinct(record[rows] * len(people) + owner[rows])
+    present = distinct(record[rows] * len(people) + member[rows])
+    outside = len(distinct(np.concatenate([owned, present]))) - len(present)
     findings.fail_if(outside, "audit", f"{outside:,} records have an owner who is not among their members.")
-    owners = np.bincount(owned[:, 0], minlength=len(records))
+    owners = np.bincount(owned // len(people), minlength=len(records))
     none, many = int((owners == 0).sum()), int((owners > records.weights).sum())
     fewer = int(((owners > 0) & (owners < records.weights)).sum())
     findings.fail_if(none, "audit", f"{none:,} records have no owner in the audit.")
     findings.fail_if(many, "audit", f"{many:,} records have more owners than people they were published for.")
     findings.fail_if(fewer, "audit", f"{fewer:,} records have fewer owners than people they were published for.")
-    own = np.bincount(owned[:, 1], minlength=len(people))
+    own = np.bincount(owned % len(people), minlength=len(people))
     unpublished = np.bincount(owner[empty], minlength=len(people))
     missing = int(((own == 0) & (unpublished == 0)).sum())
     findings.fail_if(missing, "audit", f"{missing:,} users have no row of their own in the audit.")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal.verifier.arrays import distinct
 from shoal.verifier.pairs import ROWS, blocks
 
 if TYPE_CHECKING:
@@ -16,7 +17,11 @@ if TYPE_CHECKING:
     from shoal.verifier.original import Original
     from shoal.verifier.records import Records
 
-__all__ = ["one_way_candidates", "two_way_candidates"]
+__all__ = ["one_way_candidates", "partial_candidates", "two_way_candidates"]
+
+# Looking points up takes memory for points times grids of boxes.
+_USERS = 50_000
+_SAMPLES = 200_000
 
 
 def two_way_candidates(
@@ -27,11 +32,24 @@ def two_way_candidates(
     If every box of a record holds a sample of the user and the record holds them all, then its first box holds
     the user's earliest sample, its last box the latest, and its bounds hold the user's.
     """
-    first, last, bounds = records.ends
+    first, last, _ = records.ends
+    indexes = _Index(first), _Index(last)
     mine = _bounds(people)
-    early = _points(people, people.offsets[:-1])[users]
-    late = _points(people, people.offsets[1:] - 1)[users]
-    ways = [_Index(first).look(early), _Index(last).look(late)]
+    for start in range(0, len(users), _USERS):
+        yield from _look_up(people, records, users[start : start + _USERS], mine, indexes)
+
+
+def _look_up(
+    people: Original,
+    records: Records,
+    users: NDArray[np.int64],
+    mine: NDArray[np.int64],
+    indexes: tuple[_Index, _Index],
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    first, last, bounds = records.ends
+    early = _points(people, people.offsets[users])
+    late = _points(people, people.offsets[users + 1] - 1)
+    ways = [indexes[0].look(early), indexes[1].look(late)]
     fewer = ways[1].total < ways[0].total
     totals = np.where(fewer, ways[1].total, ways[0].total)
     for part in blocks(totals):
@@ -42,8 +60,29 @@ def two_way_candidates(
             rows, record = rows[keep], record[keep]
             inside = _contains(bounds[record], mine[users[rows]])
             chunks.append(rows[inside] * len(records) + record[inside])
-        both = np.unique(np.concatenate(chunks))
+        both = distinct(np.concatenate(chunks))
         yield users[both // len(records)], both % len(records)
+
+
+def partial_candidates(people: Original, records: Records) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Give, block by block of users, every pair with a sample of the user in the record's first and last box."""
+    first, last, _ = records.ends
+    ways = [(boxes, _Index(boxes)) for boxes in (first, last)]
+    owners = people.owners
+    for part in blocks(people.counts, _SAMPLES):
+        samples = np.arange(people.offsets[part.start], people.offsets[part.stop])
+        points = _points(people, samples)
+        found = []
+        for boxes, index in ways:
+            look = index.look(points)
+            chunks = [np.empty(0, dtype=np.int64)]
+            for turn in blocks(look.total):
+                row, record = look.pairs(np.arange(turn.start, turn.stop))
+                keep = records.sound[record] & _holds(boxes[record], points[row])
+                chunks.append(distinct(owners[samples[row[keep]]] * len(records) + record[keep]))
+            found.append(distinct(np.concatenate(chunks)))
+        both = np.intersect1d(found[0], found[1], assume_unique=True)
+        yield both // len(records), both % len(records)
 
 
 def one_way_candidates(
@@ -88,7 +127,7 @@ class _Index:
         box, _ = np.nonzero(once)
         order = np.argsort(keys[once], kind="stable")
         self.keys, self.box = keys[once][order], full[box[order]]
-        self.sizes = np.unique(np.stack([long, wide], axis=1), axis=0)
+        self.sizes = np.stack(np.divmod(distinct(long * 128 + wide), 128), axis=1)
 
     def look(self, points: NDArray[np.int64]) -> _Look:
         """Find, for each point (t, x, y), where its cells are, one on each grid."""

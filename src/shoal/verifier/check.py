@@ -9,7 +9,7 @@ from shoal.errors import CannotCheck, SettingsError
 from shoal.progress import SILENT
 from shoal.release import Claim, Release
 from shoal.trajectories import Trajectories
-from shoal.verifier.audit import audit_of, read_audit
+from shoal.verifier.audit import read_audit
 from shoal.verifier.cover import check_concealment, check_cover
 from shoal.verifier.grid import Grid
 from shoal.verifier.header import Header, check_header, read_header
@@ -75,8 +75,8 @@ def verify(
     `audit` file truth and suppression are checked too; `suppressed` is the exact number of suppressed samples,
     if it is known (from the private run record). `exact` counts cover beyond k.
     Output: a `Verdict`; `CannotCheck` if no verdict is possible.
-    Guarantee: `ok` only if every check that applies ran and passed. Nothing of `methods`, `neighbours` or
-    `kernels` is used; only the parsing of files is shared.
+    Guarantee: `ok` only if the claim was checked and every check that could run passed; what could not is said.
+    Nothing of `methods`, `neighbours` or `kernels` is used; only the parsing of files is shared.
     Cost: with an audit, one binary search for each sample of each member; without, for each candidate.
 
     >>> import numpy as np, pyarrow as pa
@@ -106,12 +106,11 @@ def verify(
         audit = opened.audit if audit is None else audit
         kept, witnesses = _check_audit(findings, opened, people, audit, suppressed, max_suppressed)
     with progress.stage("counting who hides whom"):
-        _check_claim(findings, opened, kept, asked, witnesses, exact=exact, audited=audit is not None)
+        stated = None if audit is not None else _stated(opened, suppressed)
+        _check_claim(findings, opened, kept, asked, witnesses, exact=exact, stated=stated)
     with progress.stage("looking for leaks"):
         _check_file(findings, opened, people, asked, witnesses)
-    if not findings.failures:
-        holds = "Nothing is claimed; cover" if opened.header.claim.name == "none" else "The claim"
-        findings.say(f"{holds} holds for {len(people):,} users, checked with k = {asked}.")
+    _note_result(findings, opened, len(people), asked)
     return findings.verdict(opened.header.claim)
 
 
@@ -127,13 +126,16 @@ def _open(
     """Read a release up to its records; None, with the failure noted, if it can't be understood so far."""
     if isinstance(release, Release):
         findings.say("Integrity not checked, nor leaks: the release is in memory, there is no file yet.")
+        findings.skip("integrity and leaks")
         frame = release.frame
         header = Header(
             Grid(frame.crs, frame.cell_m, frame.slot_s), release.claim, release.claim.k or release.parameters.get("k")
         )
-        return _Opened(header, records_of_release(release), audit_of(release), suppressed=release.suppressed)
+        return _Opened(header, records_of_release(release), _audit_of(release), suppressed=release.suppressed)
     file = open_file(release)
     manifest = check_manifest(findings, file.path, read_manifest(file.path), file.stated, is_csv=file.is_csv)
+    if "integrity" not in findings.checked:
+        findings.skip("integrity")
     stated = file.stated if file.stated is not None or manifest is None else manifest["shoal"]
     if stated is None:
         header = _foreign_header(findings, original, options, crs, claim)
@@ -150,6 +152,12 @@ def _open(
         return None
     counts = None if manifest is None else manifest["counts"]
     return _Opened(header, records_of(columns, header.grid), None, file, columns, counts)
+
+
+def _audit_of(release: Release) -> pa.Table | None:
+    from shoal.io.write import audit_table
+
+    return audit_table(release)
 
 
 def _foreign_header(
@@ -217,7 +225,10 @@ def _check_audit(
 ) -> tuple[Original, Witnesses | None]:
     """Check members, truth and suppression; give the people with their published samples and the witnesses."""
     if audit is None:
-        findings.say("Truth of members and suppression were not checked: that needs the audit file.")
+        findings.skip("truth of members and suppression, which need the audit file")
+        stated = _declared(opened, suppressed)[0] or 0
+        if stated > max_suppressed * len(people.t):
+            findings.fail("suppression", f"More than {max_suppressed:.0%} of the samples are stated to be suppressed.")
         return people, None
     witnesses = read_audit(findings, audit, people, opened.records)
     if witnesses is None:
@@ -244,6 +255,12 @@ def _declared(opened: _Opened, suppressed: int | None) -> tuple[int | None, int]
     return opened.suppressed, 0
 
 
+def _stated(opened: _Opened, suppressed: int | None) -> int | None:
+    """Give how many samples at most are said to be suppressed; None if nobody says that some are."""
+    declared, tolerance = _declared(opened, suppressed)
+    return declared + tolerance if declared else None
+
+
 def _check_claim(
     findings: Findings,
     opened: _Opened,
@@ -252,25 +269,35 @@ def _check_claim(
     witnesses: Witnesses | None,
     *,
     exact: bool,
-    audited: bool,
+    stated: int | None,
 ) -> None:
-    hidden = not audited and bool(_declared(opened, None)[0])
+    """Check the claim; `stated` is how many samples are said to be suppressed where no audit tells which."""
     name = opened.header.claim.name
     if name == "k-anonymity":
-        check_identical(findings, people, opened.records, k, witnesses=witnesses, whole=not hidden)
+        check_identical(findings, people, opened.records, k, witnesses=witnesses, stated=stated)
         return
     check_cover(findings, people, opened.records, k, witnesses=witnesses, exact=exact)
     if name == "k-concealment":
         check_concealment(findings, people, opened.records, k, witnesses=witnesses)
-    if hidden and findings.failures == {"cover"}:
+    if stated is not None and findings.failures <= {"cover"}:
         raise CannotCheck("samples were suppressed, so cover can't be told from loss; give the audit file: --audit")
 
 
 def _check_file(findings: Findings, opened: _Opened, people: Original, k: int, witnesses: Witnesses | None) -> None:
     if opened.file is None or opened.columns is None:
         return
-    check_values(findings, opened.columns, opened.header.grid, k, opened.file)
+    check_values(findings, opened.columns, opened.header.grid, k, opened.file, claim=opened.header.claim.name)
     if opened.counts is not None:
         check_counts(findings, opened.counts, len(opened.records))
     check_numbering(findings, opened.records)
     check_labels(findings, people, opened.records, witnesses)
+
+
+def _note_result(findings: Findings, opened: _Opened, users: int, k: int) -> None:
+    skipped = "; ".join(findings.skipped)
+    if findings.failures:
+        if skipped:
+            findings.say(f"Not checked: {skipped}.")
+        return
+    holds = "Nothing is claimed; cover" if opened.header.claim.name == "none" else "The claim"
+    findings.say(f"{holds} holds for {users:,} users, checked with k = {k}{', except ' if skipped else ''}{skipped}.")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal.verifier.candidates import one_way_candidates, two_way_candidates
-from shoal.verifier.pairs import two_way
+from shoal.errors import TooLarge
+from shoal.verifier.candidates import one_way_candidates, partial_candidates, two_way_candidates
+from shoal.verifier.pairs import hold, two_way
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,10 +21,12 @@ if TYPE_CHECKING:
     from shoal.verifier.records import Records
     from shoal.verifier.verdict import Findings
 
-__all__ = ["check_concealment", "check_cover", "count_cover", "cover_pairs"]
+__all__ = ["check_concealment", "check_cover", "count_cover", "cover_pairs", "partly_inside"]
 
 # One-way cover only explains a failure; it is not worth minutes when everybody fails.
 _EXPLAINED_USERS = 2_000
+# One-way cover compares every user with every record: beyond this, for days.
+_ONE_WAY_PAIRS = 5e10
 
 
 def check_cover(
@@ -39,6 +43,8 @@ def check_cover(
     The witnesses that an audit claims are counted first; whoever is short of k is searched among all records.
     """
     users = np.flatnonzero(people.counts > 0)
+    if exact and len(users) * len(records.distinct()) > _ONE_WAY_PAIRS:
+        raise TooLarge("counting all cover of so many users would take days; leave out --exact, or take fewer users")
     counts = np.zeros(len(people), dtype=np.int64)
     if witnesses is not None and not exact:
         counts = witnesses.persons()
@@ -71,7 +77,7 @@ def check_concealment(
     thin = int((np.bincount(record, minlength=len(records)) < k).sum())
     findings.fail_if(thin, "cover", f"{thin:,} records hide fewer than {k} users.")
     if witnesses is None:
-        findings.say("Whether the owners of records can be told apart was not checked: that needs the audit file.")
+        findings.skip("whether owners can be told apart, which needs the audit file")
         return
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
@@ -93,14 +99,43 @@ def count_cover(
 ) -> NDArray[np.int64]:
     """Count, for each of `users` (ascending), the people published as records that cover her.
 
+    Identical records count as no more people than they cover two-way: the rest are copies and hide nobody.
     Guarantee: exact below `stop_at`, and at least `stop_at` where it is not; exact everywhere without it.
-    `boxes_too=False` counts one-way cover. Cost: the candidates times the samples of their users.
+    `boxes_too=False` counts one-way cover, every record. Cost: the candidates times the samples of their users.
     """
     unique = records.distinct()
+    if boxes_too:
+        unique = _without_copies(people, unique)
     counts = np.zeros(len(people), dtype=np.int64)
     for user, record in cover_pairs(people, unique, users, stop_at=stop_at, boxes_too=boxes_too):
         np.add.at(counts, user, unique.weights[record])
     return counts[users]
+
+
+def _without_copies(people: Original, unique: Records) -> Records:
+    """Let each record weigh at most as many people as it covers."""
+    heavy = np.flatnonzero(unique.weights > 1)
+    if not len(heavy):
+        return unique
+    reach = np.zeros(len(heavy), dtype=np.int64)
+    for _, record in cover_pairs(people, unique.take(heavy), np.arange(len(people))):
+        reach += np.bincount(record, minlength=len(heavy))
+    weights = unique.weights.copy()
+    weights[heavy] = np.minimum(weights[heavy], reach)
+    return replace(unique, weights=weights)
+
+
+def partly_inside(
+    people: Original, records: Records
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]:
+    """Give (user, record, samples of the user outside it) wherever every box of the record holds one of them.
+
+    Only such a user can be in the record if some of her samples were suppressed.
+    """
+    for user, record in partial_candidates(people, records):
+        held = hold(people, records, user, record)
+        good = held.boxes == records.counts[record]
+        yield user[good], record[good], (people.counts[user] - held.samples)[good]
 
 
 def cover_pairs(

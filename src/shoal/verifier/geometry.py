@@ -38,12 +38,23 @@ def check_geometry(findings: Findings, columns: Columns, grid: Grid, geo: bytes 
 
 
 def _parse(geometry: Any) -> NDArray[np.float64] | None:
-    values = geometry.to_pylist()
-    if any(value is None or len(value) != _POLYGON.itemsize for value in values):
-        return None
-    rows = np.frombuffer(b"".join(values), dtype=_POLYGON)
-    plain = (rows["order"] == 1) & (rows["kind"] == 3) & (rows["rings"] == 1) & (rows["points"] == 5)
-    return np.ascontiguousarray(rows["ring"]) if plain.all() else None
+    """Give the rings of a column of polygons, straight from its buffers; None if one is not a plain polygon."""
+    rings = [np.empty((0, 5, 2))]
+    for chunk in geometry.chunks:
+        if chunk.null_count:
+            return None
+        if not len(chunk):
+            continue
+        _, offsets, data = chunk.buffers()
+        edges = np.frombuffer(offsets, np.int32, len(chunk) + 1, chunk.offset * 4)
+        if (np.diff(edges) != _POLYGON.itemsize).any():
+            return None
+        rows = np.frombuffer(data, _POLYGON, len(chunk), int(edges[0]))
+        plain = (rows["order"] == 1) & (rows["kind"] == 3) & (rows["rings"] == 1) & (rows["points"] == 5)
+        if not plain.all():
+            return None
+        rings.append(rows["ring"])
+    return np.concatenate(rings)
 
 
 def _plain_geo(geo: bytes | None, corners: NDArray[np.float64]) -> bool:
@@ -56,5 +67,7 @@ def _plain_geo(geo: bytes | None, corners: NDArray[np.float64]) -> bool:
     column = stated["columns"].get("geometry") if isinstance(stated["columns"], dict) else None
     if not isinstance(column, dict) or set(stated["columns"]) != {"geometry"} or not set(column) <= _COLUMN_KEYS:
         return False
+    if not len(corners):
+        return "bbox" not in column
     bounds = [*corners.min(axis=(0, 1)).tolist(), *corners.max(axis=(0, 1)).tolist()]
     return bool(column.get("bbox", bounds) == bounds)

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.verifier.cover import cover_pairs
+from shoal.verifier.cover import cover_pairs, partly_inside
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from shoal.verifier.audit import Witnesses
     from shoal.verifier.original import Original
     from shoal.verifier.records import Records
@@ -24,14 +26,14 @@ def check_identical(
     k: int,
     *,
     witnesses: Witnesses | None = None,
-    whole: bool = True,
+    stated: int | None = None,
 ) -> None:
     """Check the claim `k-anonymity(k)`.
 
     Records are identical, box by box, in groups of at least k; there are no more records than users; every
     user's samples are inside the record of a group, two-way (with an audit: of her own); and every group has at
-    least k such users, or a copied record would hide one person among her own copies. `whole=False` leaves out
-    what can't be checked when samples were suppressed and there is no audit.
+    least k such users, or a copied record would hide one person among her own copies. `stated` is how many
+    samples at most are said to be suppressed where no audit tells which: see `_check_partly`.
     """
     unique = records.distinct()
     small = int((unique.weights < k).sum())
@@ -41,8 +43,8 @@ def check_identical(
     findings.fail_if(not len(records), "identical", "There is no record.")
     findings.figures["groups"] = len(unique)
     findings.figures["min_group"] = int(unique.weights.min()) if len(unique) else 0
-    if not whole:
-        findings.say("Samples were suppressed; whether everybody is in a group was not checked: it needs the audit.")
+    if stated is not None:
+        _check_partly(findings, people, unique, k, stated)
         return
     inside = np.zeros(len(people), dtype=bool)
     persons = np.zeros(len(unique), dtype=np.int64)
@@ -56,6 +58,26 @@ def check_identical(
             persons += np.bincount(record, minlength=len(unique))
     left_out = int((~inside & (people.counts > 0)).sum())
     findings.fail_if(left_out, "identical", f"{left_out:,} users are not inside the record of a group.")
+    _check_persons(findings, persons, k)
+    findings.figures["min_cover"] = 0 if left_out else findings.figures["min_group"]
+
+
+def _check_partly(findings: Findings, people: Original, unique: Records, k: int, stated: int) -> None:
+    """Check what must be true whichever samples were suppressed.
+
+    Every group has at least k users with a sample in each of its boxes; and even if everybody were in the group
+    that holds most of her samples, no more than `stated` are outside.
+    """
+    persons = np.zeros(len(unique), dtype=np.int64)
+    least = people.counts.copy()
+    for user, record, outside in partly_inside(people, unique):
+        persons += np.bincount(record, minlength=len(unique))
+        np.minimum.at(least, user, outside)
+    _check_persons(findings, persons, k)
+    if least.sum() > stated:
+        findings.fail("suppression", "More samples are outside every group than were stated to be suppressed.")
+
+
+def _check_persons(findings: Findings, persons: NDArray[np.int64], k: int) -> None:
     lonely = int((persons < k).sum())
     findings.fail_if(lonely, "identical", f"{lonely:,} groups of identical records hold fewer than {k} users.")
-    findings.figures["min_cover"] = 0 if left_out else findings.figures["min_group"]

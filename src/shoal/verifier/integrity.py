@@ -25,8 +25,8 @@ def read_manifest(path: Path) -> Any:
         return json.loads(manifest.read_bytes())
     except FileNotFoundError:
         return None
-    except OSError as error:
-        raise CannotCheck("the manifest can't be read; check its permissions") from error
+    except OSError:
+        raise CannotCheck("the manifest can't be read; check its permissions") from None
     except (ValueError, RecursionError):
         return "not JSON"
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from shoal.verifier.arrays import distinct
 from shoal.verifier.geometry import check_geometry
 
 if TYPE_CHECKING:
@@ -48,12 +49,12 @@ def check_metadata(findings: Findings, file: File) -> None:
     )
 
 
-def check_values(findings: Findings, columns: Columns, grid: Grid, k: int, file: File) -> None:
+def check_values(findings: Findings, columns: Columns, grid: Grid, k: int, file: File, *, claim: str) -> None:
     """Check numbering, order, grid and derived columns, value by value; cost linear in rows."""
     findings.ran("leaks")
     uid, start, end = columns["uid"], columns["t_start"], columns["t_end"]
-    distinct = np.unique(uid)
-    dense = np.array_equal(distinct, np.arange(len(distinct)))
+    numbers = distinct(uid)
+    dense = np.array_equal(numbers, np.arange(len(numbers)))
     findings.fail_if(not dense, "leaks", "Records are not numbered 0, 1, 2 … without gaps.")
     ahead = (np.diff(uid) > 0) | ((np.diff(uid) == 0) & (np.diff(start) >= 0))
     findings.fail_if(not ahead.all(), "leaks", "Rows are not sorted by record and time.")
@@ -62,6 +63,7 @@ def check_values(findings: Findings, columns: Columns, grid: Grid, k: int, file:
     _check_grid(findings, columns, grid)
     _check_derived(findings, columns, grid)
     if "count" in columns:
+        findings.fail_if(claim != "k-anonymity", "leaks", "Only identical groups (k-anonymity) may have a count.")
         thin = _count(columns["count"] < k)
         findings.fail_if(thin, "leaks", f"{thin:,} rows have a count below {k}.")
         uneven = _count((np.diff(columns["count"]) != 0) & (np.diff(uid) == 0))

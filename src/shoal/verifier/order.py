@@ -1,8 +1,8 @@
 """Does the numbering of records tell something? Judged statistically: a fresh random numbering never fails.
 
 Under a uniformly random numbering every fixed quantity of the records, and every fixed list of the users, is
-independent of the numbers. So each test has an honest p-value whatever the quantity. A test blames a
-fresh numbering less often than once in a million.
+independent of the numbers. So each test has an honest p-value whatever the quantity. Each quantity or list
+blames a fresh numbering less often than once in a million.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["check_labels", "check_numbering"]
 
 _LEAST_USERS = 20
-# For few records and many equal values the approximations are up to ten times too severe.
-_LEAST_P = 1e-7
+# Two tests for each list; for few records and many equal values they are up to ten times too severe.
+_LEAST_P = 5e-8
 _SHUFFLES = 20
 _RANKINGS = 3
 

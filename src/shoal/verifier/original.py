@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from shoal.errors import CannotCheck, InputError
 from shoal.trajectories import Trajectories
+from shoal.verifier.arrays import distinct, fresh
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -88,7 +89,7 @@ def read_original(
     try:
         events = read_events(original, chosen, threads=threads, work_dir=work_dir, progress=progress)
     except InputError as error:
-        raise CannotCheck(f"the original can't be read: {error}") from error
+        raise CannotCheck(f"the original can't be read: {error}") from None
     return _from_events(events, chosen, grid)
 
 
@@ -120,7 +121,7 @@ def _from_events(events: Events, options: ReadOptions, grid: Grid) -> Original:
         idle = _active_days(everyone, grid.slot_s, options.tz) < options.min_active_days
     outside = {
         **events.account.users_dropped,
-        "no place in the CRS": len(np.unique(events.users)) - len(everyone),
+        "no place in the CRS": len(distinct(events.users)) - len(everyone),
         "min_samples": int(few.sum()),
         "min_active_days": int((idle & ~few).sum()),
     }
@@ -143,21 +144,40 @@ def _placed(users: Any, t: Any, x: Any, y: Any) -> tuple[Any, Any, Any, Any, int
 
 
 def _distinct(users: Any, t: Any, x: Any, y: Any, labels: Any) -> Original:
-    order = np.lexsort((y, x, t, users))
-    users, t, x, y = users[order], t[order], x[order], y[order]
-    first = np.ones(len(t), dtype=bool)
-    first[1:] = (np.diff(users) != 0) | (np.diff(t) != 0) | (np.diff(x) != 0) | (np.diff(y) != 0)
-    present, counts = np.unique(users[first], return_counts=True)
-    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    return Original(labels.take(pa.array(present)), offsets, t[first], x[first], y[first])
+    users, t, x, y = _sorted_distinct(users, t, x, y)
+    starts = np.flatnonzero(fresh(users))
+    offsets = np.append(starts, len(users)).astype(np.int64)
+    return Original(labels.take(pa.array(users[starts])), offsets, t, x, y)
+
+
+def _sorted_distinct(*columns: Any) -> list[Any]:
+    """Sort rows by their columns and leave out repeated ones; packed into one number wherever that has room."""
+    lows = [int(column.min(initial=0)) for column in columns]
+    bits = [(int(column.max(initial=0)) - low).bit_length() for column, low in zip(columns, lows, strict=True)]
+    if sum(bits) > 63:
+        order = np.lexsort(columns[::-1])
+        ordered = [column[order] for column in columns]
+        once = fresh(*ordered)
+        return [column[once] for column in ordered]
+    packed = np.zeros(len(columns[0]), dtype=np.int64)
+    for column, low, size in zip(columns, lows, bits, strict=True):
+        packed = (packed << size) | (column.astype(np.int64) - low)
+    packed = distinct(packed)
+    unpacked = []
+    for low, size in zip(lows[::-1], bits[::-1], strict=True):
+        unpacked.append((packed & ((1 << size) - 1)) + low)
+        packed = packed >> size
+    return unpacked[::-1]
 
 
 def _active_days(people: Original, slot_s: int, tz: str) -> NDArray[np.int64]:
     """Count the local days on which a slot of each user starts."""
     starts: Any = pa.array(people.t * slot_s * 1000).cast(pa.timestamp("ms", "UTC")).cast(pa.timestamp("ms", tz))
     local_ms = pc.local_timestamp(starts).cast(pa.int64()).to_numpy(zero_copy_only=False)
-    pairs = np.unique(np.stack([people.owners, local_ms // 86_400_000], axis=1), axis=0)
-    return np.bincount(pairs[:, 0], minlength=len(people))
+    days = local_ms // 86_400_000
+    days -= days.min(initial=0)
+    width = int(days.max(initial=0)) + 1
+    return np.bincount(distinct(people.owners * width + days) // width, minlength=len(people))
 
 
 def _select(people: Original, users: NDArray[np.bool_]) -> Original:

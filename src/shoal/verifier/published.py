@@ -80,8 +80,8 @@ def open_file(release: str | Path) -> File:
         with pq.ParquetFile(path) as file:
             footer = dict(file.metadata.metadata or {})
             return File(path, file.read(), footer, _stated(footer), is_csv=False)
-    except (OSError, pa.ArrowException) as error:
-        raise CannotCheck("the release can't be read; give a Parquet or CSV file of a release") from error
+    except (OSError, pa.ArrowException):
+        raise CannotCheck("the release can't be read; give a Parquet or CSV file of a release") from None
 
 
 def _stated(footer: dict[bytes, bytes]) -> Any:
@@ -156,12 +156,13 @@ def _arrays(findings: Findings, table: pa.Table) -> Columns:
     whole = np.ones(len(table), dtype=bool)
     values = {}
     for name in table.column_names:
-        column: Any = table[name].combine_chunks()
+        column: Any = table[name]
         whole &= pc.is_valid(column).to_numpy(zero_copy_only=False)
         if name != "geometry":
+            column = column.combine_chunks()
             plain = column.cast(pa.int64()) if TYPES[name] == _INSTANT else column
             values[name] = pc.fill_null(plain, 0).to_numpy(zero_copy_only=False)
-    geometry = table["geometry"].combine_chunks() if "geometry" in table.column_names else None
+    geometry = table["geometry"] if "geometry" in table.column_names else None
     holes = sum(int(np.isnan(values[name]).sum()) for name in ("lat", "lng") if name in values)
     findings.fail_if(holes, "leaks", f"{holes:,} values are not numbers.")
     for name in ("t_start", "t_end"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -102,9 +102,13 @@ class Records:
     def distinct(self) -> Records:
         """Give each group of identical records once, weighing as many people as the group's records together."""
         groups = self.groups
-        _, one = np.unique(groups, return_index=True)
+        before = np.concatenate([[-1], np.maximum.accumulate(groups)[:-1]])
         weights = np.bincount(groups, weights=self.weights).astype(np.int64)
-        counts = self.counts[one]
+        return replace(self.take(np.flatnonzero(groups > before)), weights=weights)
+
+    def take(self, chosen: NDArray[np.int64]) -> Records:
+        """Give some of the records."""
+        counts = self.counts[chosen]
         offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        rows: Any = np.arange(offsets[-1]) + np.repeat(self.offsets[one] - offsets[:-1], counts)
-        return Records(self.uids[one], offsets, self.boxes[rows], weights)
+        rows: Any = np.arange(offsets[-1]) + np.repeat(self.offsets[chosen] - offsets[:-1], counts)
+        return Records(self.uids[chosen], offsets, self.boxes[rows], self.weights[chosen])

@@ -17,8 +17,10 @@ __all__ = ["Findings", "Verdict"]
 class Verdict:
     """The outcome of `verify`.
 
-    `ok` is true only if every check that applies ran and passed. `failures` are the kinds that failed, sorted
-    and distinct; `checked` the kinds that ran; `figures` counts as plain numbers; `messages` plain sentences.
+    `ok` is true if every check that could run passed, and the one of the claim did run. What could not run (no
+    audit, no manifest, no file yet) is not in `checked`, and `messages` say so. `failures` are the kinds that
+    failed, sorted and distinct; `checked` the kinds that ran; `figures` counts as plain numbers; `messages`
+    plain sentences.
     Nothing in it says whose data is concerned: no label, place or time.
 
     >>> from shoal.release import Claim
@@ -59,6 +61,7 @@ class Findings:
     checked: list[str] = field(default_factory=list)
     messages: list[str] = field(default_factory=list)
     figures: dict[str, Any] = field(default_factory=dict)
+    skipped: list[str] = field(default_factory=list)
 
     def ran(self, kind: str) -> None:
         """Note that a check ran."""
@@ -81,6 +84,10 @@ class Findings:
         """Add a sentence, once."""
         if message not in self.messages:
             self.messages.append(message)
+
+    def skip(self, what: str) -> None:
+        """Note what could not be checked; the sentence that says what holds names it."""
+        self.skipped.append(what)
 
     def verdict(self, claim: Claim) -> Verdict:
         """Close the book; a book in which nothing was checked is not a pass."""
