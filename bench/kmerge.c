@@ -51,6 +51,10 @@ static void pair_costs(const int32_t *t, const int32_t *x, const int32_t *y, int
     } else {
       rx0 = ry0 = far; rx1 = ry1 = -far;
     }
+    if ((a == a_end) != (b == b_end)) {
+      cost[g][0] = cost[g][1] = INFINITY;
+      continue;
+    }
     int64_t x0 = rx0, x1 = rx1, y0 = ry0, y1 = ry1;
     double best_a = INFINITY, best_b = INFINITY;
     const int64_t low = latest[m - 1];

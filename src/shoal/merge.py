@@ -26,7 +26,8 @@ def k_merge(trajectories: Sequence[Any], objective: Objective = "sum") -> tuple[
     Parameters
     ----------
     trajectories
-        One (n, 3) integer array of (t, x, y) granules for each, n ≥ 1, in any order; the owner first.
+        One (n, 3) integer array of (t, x, y) granules for each, n ≥ 1, in any order; the owner first. Rows that
+        are the same granule count each; people read by `shoal.read` have none.
     objective
         `sum`: Σ Δt·(Δx+Δy) over boxes (002 Eq. 3). `owner`: the same averaged over the owner's samples (003
         Eq. 4). `members`: the sum of everybody's `owner` cost.
@@ -38,20 +39,20 @@ def k_merge(trajectories: Sequence[Any], objective: Objective = "sum") -> tuple[
 
     Guarantee: exact. Every sample lies in a box, every box holds a sample of every trajectory, and boxes do not
     overlap in time; equal costs are broken towards later boxes. Cost: near-linear in the number of samples for
-    trajectories of similar density, quadratic for one sample against many.
+    trajectories of similar density, up to quadratic for few samples against very many.
 
     >>> boxes, cost = k_merge([[(0, 0, 0), (5, 9, 9)], [(1, 1, 0), (5, 9, 8)]], "owner")
     >>> boxes.tolist(), cost
     ([[0, 1, 0, 1, 0, 0], [5, 5, 9, 9, 8, 9]], 4.5)
     """
-    if objective not in OBJECTIVES:
+    if objective not in tuple(OBJECTIVES):
         raise SettingsError(f"objective must be one of {', '.join(OBJECTIVES)}")
     arrays = [_checked(samples) for samples in trajectories]
     if not arrays:
         raise InputError("k_merge needs at least one trajectory")
     samples = np.concatenate(arrays)
     origin = samples.min(axis=0)
-    if int((samples.max(axis=0) - origin).max()) >= 2**31:
+    if max(int(high) - int(low) for high, low in zip(samples.max(axis=0), origin, strict=True)) >= 2**31:
         raise InputError("granules span more than 32 bits; use larger cells or slots")
     t, x, y = np.ascontiguousarray((samples - origin).T, dtype=np.int32)
     offsets = np.concatenate([[0], np.cumsum([len(array) for array in arrays])])
@@ -64,7 +65,12 @@ def k_merge(trajectories: Sequence[Any], objective: Objective = "sum") -> tuple[
 
 
 def _checked(samples: Any) -> NDArray[np.int64]:
-    array = np.asarray(samples)
-    if array.ndim != 2 or array.shape[1] != 3 or len(array) == 0 or array.dtype.kind not in "iu":
+    try:
+        array = np.asarray(samples)
+        if array.dtype.kind == "u":
+            array = array.astype(np.int64) if array.max(initial=0) < 2**63 else array[:0]
+    except (ValueError, TypeError):
+        array = np.empty(0)
+    if array.ndim != 2 or array.shape[1] != 3 or len(array) == 0 or array.dtype.kind != "i":
         raise InputError("each trajectory must be an (n, 3) integer array of (t, x, y) granules with n ≥ 1")
     return array[np.argsort(array[:, 0], kind="stable")].astype(np.int64)

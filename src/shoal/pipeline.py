@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shoal.errors import NotVerified, OutputError, SettingsError
+from shoal.interrupt import raise_if_asked
 from shoal.io import read
 from shoal.io.account import Account
 from shoal.io.sources import expand
@@ -59,20 +60,34 @@ class Published:
     verdict: Verdict | None = None
     seconds: float = 0.0
 
-    def figures(self) -> list[tuple[str, Any]]:
+    def figures(self) -> dict[str, Any]:
         """Give the release in figures: size and precision."""
         if self.release is None:
-            return []
+            return {}
         side_m, duration_s = self.release.spans()
+        return {
+            "records": len(self.release),
+            "boxes": len(self.release.boxes),
+            "samples": self.release.samples,
+            "side_m_median": float(np.median(side_m)),
+            "side_m_mean": float(side_m.mean()),
+            "duration_s_median": float(np.median(duration_s)),
+            "duration_s_mean": float(duration_s.mean()),
+            "seconds": self.seconds,
+        }
+
+    def table(self) -> list[tuple[str, Any]]:
+        """Give the figures as lines to print."""
+        of = self.figures()
         return [
-            ("records", len(self.release)),
-            ("boxes", len(self.release.boxes)),
-            ("samples inside them", self.release.samples),
-            ("side of a box, median", f"{np.median(side_m) / 1000:.2f} km"),
-            ("side of a box, mean", f"{side_m.mean() / 1000:.2f} km"),
-            ("duration of a box, median", f"{np.median(duration_s) / 60:.0f} min"),
-            ("duration of a box, mean", f"{duration_s.mean() / 60:.0f} min"),
-            ("seconds", f"{self.seconds:.1f}"),
+            ("records", of["records"]),
+            ("boxes", of["boxes"]),
+            ("samples inside them", of["samples"]),
+            ("side of a box, median", f"{of['side_m_median'] / 1000:.2f} km"),
+            ("side of a box, mean", f"{of['side_m_mean'] / 1000:.2f} km"),
+            ("duration of a box, median", f"{of['duration_s_median'] / 60:.0f} min"),
+            ("duration of a box, mean", f"{of['duration_s_mean'] / 60:.0f} min"),
+            ("seconds", f"{of['seconds']:.1f}"),
         ]
 
     def to_dict(self) -> dict[str, Any]:
@@ -81,9 +96,9 @@ class Published:
             "ok": True,
             "published": self.release is not None,
             "claim": self.release.claim.to_dict() if self.release else None,
-            "figures": dict(self.figures()),
+            "figures": self.figures(),
             "account": self.account.to_dict(),
-            "estimate": dict(self.estimate.table()),
+            "estimate": asdict(self.estimate),
             "verdict": self.verdict.to_dict() if self.verdict else None,
         }
 
@@ -144,6 +159,7 @@ def _publish(
     _refuse_form(outputs, chosen, people.frame.crs)
     account = people.account or Account(rows_read=people.samples, kept_rows=people.samples)
     estimate = _affordable(chosen, people, threads)
+    raise_if_asked()
     if dry_run:
         return Published(account=account, estimate=estimate)
     release = chosen.anonymize(people, threads=threads, progress=progress)
@@ -165,6 +181,7 @@ def _publish(
                 f"the release did not verify ({', '.join(verdict.failures)}); nothing was published. "
                 "This is a fault of shoal: please report it"
             )
+        raise_if_asked()
         verdicts.append(verdict)
 
     published = write_release(

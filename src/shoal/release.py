@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.frame import Frame
+    from shoal.trajectories import Trajectories
 
 __all__ = ["CLAIMS", "Claim", "Members", "Release"]
 
@@ -60,13 +61,13 @@ class Members:
     """Who is in a record: private, never part of the published file.
 
     `owners[r]` is the user published as record r, `indices[offsets[r]:offsets[r+1]]` are the users merged into
-    it, the owner first. All are canonical indices; `labels` are the original identifiers of all users.
+    it, the owner first. All are canonical indices of `people`, the original.
     """
 
     owners: NDArray[np.int64]
     offsets: NDArray[np.int64]
     indices: NDArray[np.int64]
-    labels: pa.Array
+    people: Trajectories
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -140,8 +141,18 @@ class Release:
             raise SettingsError("points need geography: this data came as grid cells without a CRS")
         return self.to_arrow().select(["uid", "datetime", "lat", "lng"]).to_pandas()
 
-    def write(self, path: str | Path, **options: Any) -> None:
-        """Publish to a file: see `shoal.io.write.write_release` for the options."""
-        from shoal.io.write import write_release
+    def write(self, path: str | Path, **options: Any) -> Release:
+        """Publish to a file: see `shoal.io.write.write_release` for the options; gives what was published.
 
-        write_release(self, path, **options)
+        Unless another `check` is given, the written file is verified against the people it was made of before
+        anything is published; raises NotVerified. A release that was read from a file is written as it is.
+        """
+        from shoal.io.write import write_release
+        from shoal.verifier import verify
+
+        def check(written: Path, audit: pa.Table | None) -> None:
+            if self.members is not None:
+                k = self.claim.k or self.parameters.get("k")
+                verify(self.members.people, written, k=k, audit=audit).raise_if_broken()
+
+        return write_release(self, path, **{"check": check, **options})

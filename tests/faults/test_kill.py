@@ -61,15 +61,47 @@ def test_sigkill_often(events, whole_run, tmp_path, n):
     kill_and_look(events, tmp_path, random.Random(n).uniform(0, 1.1) * whole_run)
 
 
-def test_ctrl_c(whole_run, tmp_path, tmp_path_factory):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_in_the_middle_of_long_work(whole_run, tmp_path, tmp_path_factory, number):
     events = tmp_path_factory.mktemp("many") / "events.parquet"
     shoal.synthesize(events, users=20_000, seed=1)
     process = start(events, tmp_path, "--candidates", "1000")
     time.sleep(whole_run + 5)
-    os.kill(process.pid, signal.SIGINT)
+    process.send_signal(number)
     begun = time.perf_counter()
     _, errors = process.communicate(timeout=60)
-    assert process.returncode == 130
+    assert process.returncode == 128 + number
     assert time.perf_counter() - begun < 15
     assert b"nothing was published" in errors
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("n", range(6))
+def test_ctrl_c_at_any_moment(events, whole_run, tmp_path, n):
+    """It stops and leaves nothing, or comes too late and leaves a whole release; -2 is Python's own, at its borders."""
+    process = start(events, tmp_path)
+    time.sleep((n + 1) / 7 * whole_run)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode in {0, 130, -2}
+    if (tmp_path / "release.parquet.manifest.json").exists():
+        assert b"nothing was published" not in errors
+        assert shoal.verify(events, tmp_path / "release.parquet", k=2, audit=tmp_path / "audit.parquet").ok
+    else:
+        assert process.returncode != 0
+        assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("where", ["pipe", "full"])
+def test_a_reader_that_goes_away_changes_nothing(events, tmp_path, where):
+    """The release is published, and the exit code says so."""
+    if where == "pipe":
+        reader, writer = os.pipe()
+        os.close(reader)
+    else:
+        writer = os.open("/dev/full", os.O_WRONLY)
+    arguments = [*COMMAND, events, tmp_path / "release.parquet", "--k", "2"]
+    done = subprocess.run(arguments, stdout=writer, stderr=subprocess.PIPE, timeout=120, check=False)
+    os.close(writer)
+    assert done.returncode == 0, done.stderr
+    shoal.read_release(tmp_path / "release.parquet")

@@ -16,7 +16,18 @@ SOURCE = Path(shoal.__file__).parent
 MODULES = sorted(SOURCE.rglob("*.py"))
 
 # What each room may import of ours, besides the rooms at the ground floor.
-GROUND = {"errors", "frame", "lists", "memory", "parallel", "progress", "release", "settings", "trajectories"}
+GROUND = {
+    "errors",
+    "frame",
+    "interrupt",
+    "lists",
+    "memory",
+    "parallel",
+    "progress",
+    "release",
+    "settings",
+    "trajectories",
+}
 MAY_IMPORT = {
     "kernels": set(),
     "io": {"kernels"},

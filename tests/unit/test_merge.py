@@ -1,5 +1,7 @@
 """k_merge against brute force over all partitions."""
 
+import time
+
 import numpy as np
 import pytest
 
@@ -132,6 +134,17 @@ def test_abandoning_never_loses_a_cost_within_its_bound():
     assert abandoned > 20
 
 
+@pytest.mark.parametrize("when", [0, 50_000, 99_999])
+def test_one_sample_against_very_many_is_fast(when):
+    many = np.zeros((100_000, 3), np.int64)
+    many[:, 0] = np.arange(100_000)
+    one = [(when, 5, 5)]
+    begun = time.perf_counter()
+    assert shoal.k_merge([many, one])[1] == 100_000 * 12
+    assert pair([many.tolist(), one]) == (100_000 * 12, 100_000 * 12)
+    assert time.perf_counter() - begun < 5
+
+
 def test_a_million_samples_in_a_slot():
     crowd = np.zeros((1_000_000, 3), np.int64)
     crowd[:, 1] = np.arange(1_000_000)
@@ -141,7 +154,18 @@ def test_a_million_samples_in_a_slot():
 
 
 @pytest.mark.parametrize(
-    "bad", [[], [np.zeros((0, 3), int)], [np.zeros((2, 2), int)], [np.zeros((2, 3))], [[(0, 0, 0), (2**40, 0, 0)]]]
+    "bad",
+    [
+        [],
+        [np.zeros((0, 3), int)],
+        [np.zeros((2, 2), int)],
+        [np.zeros((2, 3))],
+        [[(0, 0, 0), (2**40, 0, 0)]],
+        [[(-(2**63), 0, 0)], [(2**63 - 1, 0, 0)]],
+        [np.full((1, 3), 2**63, np.uint64)],
+        [[(0, 0, 0), (1, 1)]],
+        [None],
+    ],
 )
 def test_bad_trajectories(bad):
     with pytest.raises(InputError):

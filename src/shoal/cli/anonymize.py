@@ -58,6 +58,6 @@ def anonymize(
     if done.release is None:
         show_table("Would take about", done.estimate.table())
         return 0
-    show_table("Published", done.figures())
+    show_table("Published", done.table())
     show(f"Verified: {done.release.claim}. {paths[-1].name} and its manifest are written.")
     return 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,10 +14,11 @@ from cyclopts.config import Toml
 
 import shoal
 from shoal.errors import NotVerified, SettingsError, ShoalError
+from shoal.interrupt import heed_signals, signal_number
 
 __all__ = ["app", "main"]
 
-BROKEN, FAILED, INTERRUPTED = 1, 2, 130
+BROKEN, FAILED, INTERRUPTED = 1, 2, 128  # 128 + the signal: 130 for Ctrl-C
 
 
 def _worth_showing(default: Any) -> str | None:
@@ -114,39 +116,41 @@ def _launch(
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; exits 0 (done, holds), 1 (does not hold), 2 (could not), 130 (Ctrl-C)."""
     tokens = sys.argv[1:] if arguments is None else arguments
+    if arguments is None:
+        heed_signals()
     try:
-        code = app.meta(tokens, **_BARE)
-    except KeyboardInterrupt as stop:
-        _say_failure(tokens, "Interrupted", str(stop) or "stopped")
-        code = INTERRUPTED
-    except NotVerified as error:
-        _say_failure(tokens, type(error).__name__, str(error))
+        code = app.meta(tokens, **_BARE) or 0
+    except BaseException as error:
+        code = _failed(tokens, error)
+    raise SystemExit(code)
+
+
+def _failed(tokens: list[str], error: BaseException) -> int:
+    """Say in one line what went wrong, never a value of the data; give the exit code."""
+    kind, message, code = type(error).__name__, str(error), FAILED
+    if isinstance(error, KeyboardInterrupt) or signal_number() is not None:
+        kind, message = "Interrupted", message if isinstance(error, KeyboardInterrupt) and message else "stopped"
+        code = INTERRUPTED + (signal_number() or signal.SIGINT)
+    elif isinstance(error, NotVerified):
         code = BROKEN
-    except ShoalError as error:
-        _say_failure(tokens, type(error).__name__, str(error))
-        code = FAILED
-    except CycloptsError as error:
-        _say_failure(tokens, "SettingsError", f"{_one_line(str(error))} See shoal --help.")
-        code = FAILED
-    except MemoryError:
-        _say_failure(tokens, "TooLarge", "memory ran out; use a larger machine or fewer rows (--period, --bbox)")
-        code = FAILED
-    except Exception as error:
+    elif isinstance(error, CycloptsError):
+        kind, message = "SettingsError", f"{' '.join(message.split())} See shoal --help."
+    elif isinstance(error, MemoryError):
+        kind, message = "TooLarge", "memory ran out; use a larger machine or fewer rows (--period, --bbox)"
+    elif isinstance(error, SystemExit):
+        raise error
+    elif not isinstance(error, ShoalError):
         if os.environ.get("SHOAL_DEBUG"):
-            raise
-        _say_failure(tokens, "InternalError", f"{type(error).__name__} in {_where(error)}; SHOAL_DEBUG=1 shows more")
-        code = FAILED
-    raise SystemExit(code or 0)
+            raise error
+        kind, message = "InternalError", f"{kind} in {_where(error)}; SHOAL_DEBUG=1 shows more"
+    _say_failure(tokens, kind, message)
+    return code
 
 
 def _say_failure(tokens: list[str], kind: str, message: str) -> None:
     if "--json" in tokens:
         print(json.dumps({"ok": False, "error": {"kind": kind, "message": message}}))
     sys.stderr.write(f"shoal: {message}\n")
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
 
 
 def _where(error: BaseException) -> str:

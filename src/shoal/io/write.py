@@ -134,7 +134,7 @@ def audit_table(release: Release) -> pa.Table | None:
     if release.members is None:
         return None
     members = release.members
-    labels = members.labels.cast(pa.string())
+    labels = members.people.labels.cast(pa.string())
     record = np.repeat(np.arange(len(release)), np.diff(members.offsets))
     owner = members.owners[record]
     if release.multiplicity is not None:
@@ -161,7 +161,7 @@ def _pseudonymised(release: Release, seed: int | None) -> Release:
     members = release.members
     if members is not None:
         member_offsets, kept = take_lists(members.offsets, order)
-        members = Members(members.owners[order], member_offsets, members.indices[kept], members.labels)
+        members = Members(members.owners[order], member_offsets, members.indices[kept], members.people)
     claim = release.claim
     if seed is not None and claim.name != "k-anonymity":
         claim = Claim("none", why="research")
@@ -180,7 +180,7 @@ def _compacted(release: Release) -> Release:
     members = release.members
     if members is not None:
         by_group = np.argsort(group, kind="stable")
-        members = Members(members.owners[kept], offsets_of(counts), members.owners[by_group], members.labels)
+        members = Members(members.owners[kept], offsets_of(counts), members.owners[by_group], members.people)
     return replace(
         release, offsets=offsets, boxes=release.boxes[rows], members=members, multiplicity=counts.astype(np.int32)
     )

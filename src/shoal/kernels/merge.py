@@ -118,6 +118,9 @@ def pair_owner_costs(
             ry1 = max(ry1, gy1)
         else:  # the run is group g alone, or empty with M(g) = g, which then adds itself
             rx0, rx1, ry0, ry1 = gx0, gx1, gy0, gy1
+        if (a == a_end) != (b == b_end):  # no complete box can follow, so no cut after g is ever taken
+            cost_a[g] = cost_b[g] = np.inf
+            continue
         x0, x1, y0, y1 = rx0, rx1, ry0, ry1
         best_a = best_b = np.inf
         low = latest[m - one]
@@ -307,6 +310,8 @@ def _cheapest_cuts(
             rx1 = max(rx1, box[g, 2])
             ry0 = min(ry0, box[g, 3])
             ry1 = max(ry1, box[g, 4])
+        if latest[n_groups] <= g < n_groups:  # no complete box can follow, so no cut after g is ever taken
+            continue
         x0, x1, y0, y1 = rx0, rx1, ry0, ry1
         best = np.inf
         for s in range(m, latest[m - 1], -1):

@@ -74,7 +74,7 @@ class KScale(Method):
             parameters={"k": self.k, "constraint": self.constraint, "candidates": self._candidates()},
             claim=self.claim,
             samples=people.samples,
-            members=Members(np.arange(len(people)), member_offsets, plan.members[members], people.labels),
+            members=Members(np.arange(len(people)), member_offsets, plan.members[members], people),
         )
 
     @property
