@@ -169,6 +169,15 @@ def test_missing_config(call, events, tmp_path):
     assert call("anonymize", events, tmp_path / "r.parquet", "--config", tmp_path / "none.toml")[0] == 2
 
 
+def test_a_part_of_the_data(call, events, tmp_path):
+    """What is left out by --period, --bbox and --min-samples is outside the claim; verify takes the same flags."""
+    release = tmp_path / "r.parquet"
+    flags = ["--period", "2026-01-05,2026-01-07", "--min-samples", "5", "--bbox", "-180,-90,180,90"]
+    assert call("anonymize", events, release, "--k", "2", *flags)[0] == 0
+    assert call("verify", events, release, *flags)[0] == 0
+    assert call("verify", events, release)[0] == 1
+
+
 def test_dry_run(call, events, tmp_path):
     code, out, _ = call("anonymize", events, tmp_path / "r.parquet", "--dry-run")
     assert code == 0
@@ -213,6 +222,8 @@ def test_demo_leaves_its_files(call, tmp_path):
         (["anonymize", "EVENTS", "r.parquet", "--cell", "tiny"], "200m"),
         (["anonymize", "EVENTS", "r.parquet", "--columns", "user"], "role=column"),
         (["anonymize", "EVENTS", "r.parquet", "--bbox", "here"], "west"),
+        (["anonymize", "EVENTS", "r.parquet", "--bbox", "1,2,3"], "four numbers"),
+        (["anonymize", "EVENTS", "r.parquet", "--period", "2026-01-05"], "comma"),
         (["anonymize", "EVENTS", "r.parquet", "--tz", "Moon/Crater"], "zone"),
         (["anonymize", "EVENTS", "r.parquet", "--crs", "EPSG:4326"], "metres"),
         (["anonymize", "EVENTS", "r.parquet", "--seed", "-1"], "seed"),

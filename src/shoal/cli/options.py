@@ -74,12 +74,20 @@ def _pairs(text: str) -> dict[str, str]:
     return {role.strip(): column.strip() for role, _, column in pairs}
 
 
-def _numbers(text: str) -> tuple[float, ...]:
+def _four_numbers(text: str) -> tuple[float, ...]:
     try:
-        return tuple(float(part) for part in text.split(","))
+        west, south, east, north = (float(part) for part in text.split(","))
     except ValueError:
         raise SettingsError("--bbox takes four numbers: west,south,east,north") from None
+    return west, south, east, north
+
+
+def _two_times(text: str) -> tuple[str, str]:
+    start, comma, end = text.partition(",")
+    if not comma:
+        raise SettingsError("--period takes two ISO times with a comma between: 2026-03-01,2026-03-15")
+    return start.strip(), end.strip()
 
 
 _OPTION = {"cell": "cell_m", "slot": "slot_s"}
-_PARSE: dict[str, Callable[[str], Any]] = {"columns": _pairs, "bbox": _numbers, "period": lambda text: text.split(",")}
+_PARSE: dict[str, Callable[[str], Any]] = {"columns": _pairs, "bbox": _four_numbers, "period": _two_times}

@@ -79,7 +79,7 @@ class ReadOptions(Settings):
             return None
         start, end = (_instant_ms(text, self.tz) for text in self.period)
         if start >= end:
-            raise SettingsError("the period ends before it starts; give start and end, e.g. 2026-03-01 2026-03-15")
+            raise SettingsError("the period ends before it starts; give start and end, e.g. 2026-03-01,2026-03-15")
         return start, end
 
 
@@ -90,7 +90,7 @@ def _instant_ms(text: str, tz: str) -> int:
     try:
         instant = datetime.fromisoformat(text)
     except ValueError:
-        raise SettingsError("a period is two ISO times, e.g. 2026-03-01 2026-03-15T12:00") from None
+        raise SettingsError("a period is two ISO times, start and end, e.g. 2026-03-01,2026-03-15T12:00") from None
     aware = instant if instant.tzinfo else instant.replace(tzinfo=ZoneInfo(tz))
     return round(aware.timestamp() * 1000)
 
