@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from shoal.progress import Progress
 
+_WORTH_SEEING_S = 1  # stages that were shorter leave no line
+
 __all__ = ["show", "show_json", "show_table", "working"]
 
 
@@ -37,14 +39,14 @@ def working(*, quiet: bool) -> Iterator[Progress]:
     )
 
     columns = (
-        TextColumn("{task.description:<14}"),
+        TextColumn("{task.description}"),
         BarColumn(bar_width=30),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
         TextColumn("left"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True)) as bars:
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
         yield _Bars(bars)
 
 
@@ -58,8 +60,10 @@ class _Bars:
     def stage(self, name: str, total: float | None = None) -> Iterator[Callable[[float], None]]:
         task = self._bars.add_task(name, total=total)
         yield lambda amount: self._bars.advance(task, amount)
-        done = self._bars.tasks[task].completed if total is None else total
-        self._bars.update(task, total=max(1, done), completed=max(1, done))
+        if (self._bars.tasks[self._bars.task_ids.index(task)].elapsed or 0) < _WORTH_SEEING_S:
+            self._bars.remove_task(task)
+        else:
+            self._bars.update(task, total=total or 1, completed=total or 1)
 
 
 def show(text: str = "") -> None:

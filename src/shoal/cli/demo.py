@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 from cyclopts import Parameter
 
 from shoal.cli.console import show, show_json, working
@@ -36,20 +35,20 @@ def demo(
         if not running.json:
             show(text)
 
+    say(f"1. A town of {users:,} imaginary people, two weeks of their phone calls.")
     with working(quiet=quiet) as progress:
-        say(f"1. A town of {users:,} imaginary people, two weeks of their phone calls.")
         synthesize(
             events, users=users, scene="town", seed=1, overwrite=True, threads=running.threads, progress=progress
         )
         people = read(events, threads=running.threads, progress=progress)
-        figures = summary(people)
-        say(f"   {people.samples:,} calls; each says who, when and at which antenna. Names are already numbers.")
+    say(f"   {people.samples:,} calls; each says who, when and at which antenna. Names are already numbers.")
 
-        alone = unicity(people, points=4)
-        say("2. Is that anonymous? Four calls that somebody happens to know of, to the hour and kilometre,")
-        say(f"   single out {alone:.0%} of the people, and with them everything else they did.")
+    alone = unicity(people, points=4)
+    say("2. Is that anonymous? Four calls that somebody happens to know of, to the hour and kilometre,")
+    say(f"   single out {alone:.0%} of the people, and with them everything else they did.")
 
-        say(f"3. So we hide everyone among {k}: merge people who move alike into common boxes of space and time.")
+    say(f"3. So we hide everyone among {k}: merge people who move alike into common boxes of space and time.")
+    with working(quiet=quiet) as progress:
         done = publish(
             [events],
             Outputs(release, audit=audit, overwrite=True),
@@ -59,13 +58,11 @@ def demo(
             threads=running.threads,
             progress=progress,
         )
-    if done.release is None or done.verdict is None:
-        return 1
-    side_m, duration_s = done.release.spans()
-    say(f"   {len(done.release):,} records; half of the boxes are smaller than {np.median(side_m) / 1000:.1f} km")
-    say(f"   and shorter than {np.median(duration_s) / 3600:.1f} hours. No call was left out, none invented.")
+    of = done.figures()
+    say(f"   {of['records']:,} records; half of the boxes are smaller than {of['side_m_median'] / 1000:.1f} km")
+    say(f"   and shorter than {of['duration_s_median'] / 3600:.1f} hours. No call was left out, none invented.")
     say("4. Does it hold? Checked on the written file, by code that shares nothing with the code that made it:")
-    for message in done.verdict.messages:
+    for message in done.verdict.messages if done.verdict else ():
         say(f"   {message}")
     say()
     say(f"The release:  {release} and its manifest (to give away; opens in pandas, DuckDB, QGIS …)")
@@ -73,5 +70,5 @@ def demo(
     say(f"Check it:     shoal verify {events} {release} --k {k} --audit {audit}")
     say(f"Your data:    shoal anonymize YOURS.csv release.parquet --k {k}")
     if running.json:
-        show_json({**done.to_dict(), "summary": figures, "unique_from_4_points": alone})
+        show_json({**done.to_dict(), "summary": summary(people), "unique_from_4_points": alone})
     return 0

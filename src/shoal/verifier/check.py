@@ -48,7 +48,7 @@ class _Opened:
     file: File | None = None
     columns: Columns | None = None
     counts: dict[str, int] | None = None
-    suppressed: int | None = None
+    suppressed: int = 0
 
 
 def verify(
@@ -66,14 +66,15 @@ def verify(
     threads: int | None = None,
     work_dir: Path | None = None,
     progress: Progress = SILENT,
+    **reading: Any,
 ) -> Verdict:
     """Check a release against the original it was made from.
 
     Input: the original (files, or Trajectories on the release's grid), the release (a file, or one in memory,
-    whose file can't be checked then), and what it was made with: the reading `options` and, where the release
-    itself does not say, `crs` and `claim`. `k` may ask for more than is claimed, not for less. With the private
+    whose file can't be checked then), and what it was made with: the reading `options`, whose fields may be given
+    as keywords too (`tz="America/New_York"`), and, where the release itself does not say, `crs` and `claim`. `k` may ask for more than is claimed, not for less. With the private
     `audit` file truth and suppression are checked too; `suppressed` is the exact number of suppressed samples,
-    if it is known (from the private run record). `exact` counts cover beyond k.
+    if it is known (from the private run record); where nobody states any, there are none. `exact` counts cover beyond k.
     Output: a `Verdict`; `CannotCheck` if no verdict is possible.
     Guarantee: `ok` only if the claim was checked and every check that could run passed; what could not is said.
     Nothing of `methods`, `neighbours` or `kernels` is used; only the parsing of files is shared.
@@ -91,6 +92,7 @@ def verify(
     (True, ('identical',))
     """
     findings = Findings()
+    options = _reading(options, reading)
     with progress.stage("reading the release"):
         opened = _open(findings, original, release, options=options, crs=crs, claim=claim)
     if opened is None:
@@ -109,9 +111,18 @@ def verify(
         stated = None if audit is not None else _stated(opened, suppressed)
         _check_claim(findings, opened, kept, asked, witnesses, exact=exact, stated=stated)
     with progress.stage("looking for leaks"):
-        _check_file(findings, opened, people, asked, witnesses)
+        _check_file(findings, opened, people, asked, witnesses, suppressed)
     _note_result(findings, opened, len(people), asked)
     return findings.verdict(opened.header.claim)
+
+
+def _reading(options: ReadOptions | None, reading: dict[str, Any]) -> ReadOptions | None:
+    """Put keywords on top of the reading options."""
+    if not reading:
+        return options
+    from shoal.io.options import read_options
+
+    return read_options(options, **reading)
 
 
 def _open(
@@ -146,7 +157,7 @@ def _open(
         header = known
         check_header(findings, stated)
         _note_other_settings(findings, header, options, crs, claim)
-    check_metadata(findings, file)
+    check_metadata(findings, file, own=stated is not None)
     columns = read_columns(findings, file, header.grid)
     if columns is None:
         return None
@@ -226,7 +237,7 @@ def _check_audit(
     """Check members, truth and suppression; give the people with their published samples and the witnesses."""
     if audit is None:
         findings.skip("truth of members and suppression, which need the audit file")
-        stated = _declared(opened, suppressed)[0] or 0
+        stated = _declared(opened, suppressed)[0]
         if stated > max_suppressed * len(people.t):
             findings.fail("suppression", f"More than {max_suppressed:.0%} of the samples are stated to be suppressed.")
         return people, None
@@ -245,8 +256,8 @@ def _check_audit(
     )
 
 
-def _declared(opened: _Opened, suppressed: int | None) -> tuple[int | None, int]:
-    """Give how many samples are said to be suppressed (None: nobody says) and how far that may be off."""
+def _declared(opened: _Opened, suppressed: int | None) -> tuple[int, int]:
+    """Give how many samples are said to be suppressed (none, if nobody says) and how far that may be off."""
     if suppressed is not None:
         return suppressed, 0
     if opened.counts is not None:
@@ -283,12 +294,21 @@ def _check_claim(
         raise CannotCheck("samples were suppressed, so cover can't be told from loss; give the audit file: --audit")
 
 
-def _check_file(findings: Findings, opened: _Opened, people: Original, k: int, witnesses: Witnesses | None) -> None:
+def _check_file(
+    findings: Findings,
+    opened: _Opened,
+    people: Original,
+    k: int,
+    witnesses: Witnesses | None,
+    suppressed: int | None,
+) -> None:
     if opened.file is None or opened.columns is None:
         return
     check_values(findings, opened.columns, opened.header.grid, k, opened.file, claim=opened.header.claim.name)
     if opened.counts is not None:
-        check_counts(findings, opened.counts, len(opened.records))
+        none = None if _declared(opened, suppressed)[0] else 0
+        missing = findings.figures.get("suppressed_samples", none)
+        check_counts(findings, opened.counts, len(opened.records), None if missing is None else len(people.t) - missing)
     check_numbering(findings, opened.records)
     check_labels(findings, people, opened.records, witnesses)
 

@@ -21,12 +21,22 @@ if TYPE_CHECKING:
     from shoal.verifier.records import Records
     from shoal.verifier.verdict import Findings
 
-__all__ = ["check_concealment", "check_cover", "count_cover", "cover_pairs", "partly_inside"]
+__all__ = [
+    "check_concealment",
+    "check_cover",
+    "complete_reach",
+    "count_cover",
+    "cover_pairs",
+    "partly_inside",
+    "tally_cover",
+]
 
 # One-way cover only explains a failure; it is not worth minutes when everybody fails.
 _EXPLAINED_USERS = 2_000
 # One-way cover compares every user with every record: beyond this, for days.
 _ONE_WAY_PAIRS = 5e10
+# The loosest method (nu-k-pick) merges everybody with at least one other.
+_LEAST_MEMBERS = 2
 
 
 def check_cover(
@@ -41,6 +51,7 @@ def check_cover(
     """Check that at least k records cover every user, two-way, and that there are no more records than users.
 
     The witnesses that an audit claims are counted first; whoever is short of k is searched among all records.
+    A record that covers a single user hides nobody, however many others cover her: it is her raw data.
     """
     users = np.flatnonzero(people.counts > 0)
     if exact and len(users) * len(records.distinct()) > _ONE_WAY_PAIRS:
@@ -49,7 +60,7 @@ def check_cover(
     if witnesses is not None and not exact:
         counts = witnesses.persons()
     short = users[counts[users] < k]
-    counts[short] = count_cover(people, records, short, stop_at=None if exact else k)
+    counts[short], reach = tally_cover(people, records, short, stop_at=None if exact else k)
     short = short[counts[short] < k]
     published = int(records.weights.sum())
     findings.fail_if(published > len(people), "cover", "There are more records than users.")
@@ -61,7 +72,19 @@ def check_cover(
         findings.figures["min_cover"] = least if exact else min(k, least)
     if exact and len(users):
         findings.figures["cover"] = _distribution(counts[users])
+    if witnesses is not None:
+        _check_members(findings, np.bincount(witnesses.records[witnesses.good], minlength=len(records)))
+    else:
+        reach = complete_reach(people, records, reach)
+        _check_members(findings, reach if exact else np.minimum(reach, _LEAST_MEMBERS))
     _report_one_way(findings, people, records, users if exact else short, k, exact=exact)
+
+
+def _check_members(findings: Findings, members: NDArray[np.int64]) -> None:
+    """Check that every record is about two people at least; without an audit, more are counted only if asked for."""
+    raw = int((members < _LEAST_MEMBERS).sum())
+    findings.fail_if(raw, "cover", f"{raw:,} records are about fewer than {_LEAST_MEMBERS} users: raw data.")
+    findings.figures["min_members"] = int(members.min()) if len(members) else 0
 
 
 def check_concealment(
@@ -103,13 +126,36 @@ def count_cover(
     Guarantee: exact below `stop_at`, and at least `stop_at` where it is not; exact everywhere without it.
     `boxes_too=False` counts one-way cover, every record. Cost: the candidates times the samples of their users.
     """
+    return tally_cover(people, records, users, stop_at=stop_at, boxes_too=boxes_too)[0]
+
+
+def tally_cover(
+    people: Original,
+    records: Records,
+    users: NDArray[np.int64],
+    *,
+    stop_at: int | None = None,
+    boxes_too: bool = True,
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Give `count_cover`, and how many of `users` each distinct record was seen to cover on the way."""
     unique = records.distinct()
     if boxes_too:
         unique = _without_copies(people, unique)
-    counts = np.zeros(len(people), dtype=np.int64)
+    counts, reach = np.zeros(len(people), dtype=np.int64), np.zeros(len(unique), dtype=np.int64)
     for user, record in cover_pairs(people, unique, users, stop_at=stop_at, boxes_too=boxes_too):
         np.add.at(counts, user, unique.weights[record])
-    return counts[users]
+        np.add.at(reach, record, 1)
+    return counts[users], reach
+
+
+def complete_reach(people: Original, records: Records, reach: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Count exactly whom the distinct records cover that were seen to cover fewer than two; the others did."""
+    thin = np.flatnonzero(reach < _LEAST_MEMBERS)
+    complete = reach.copy()
+    complete[thin] = 0
+    for _, record in cover_pairs(people, records.distinct().take(thin), np.arange(len(people))):
+        np.add.at(complete, thin[record], 1)
+    return complete
 
 
 def _without_copies(people: Original, unique: Records) -> Records:

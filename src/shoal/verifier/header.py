@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -12,11 +13,25 @@ from shoal.verifier.grid import Grid
 if TYPE_CHECKING:
     from shoal.verifier.verdict import Findings
 
-__all__ = ["Header", "check_header", "read_header"]
+__all__ = ["Header", "check_header", "parse_json", "read_header"]
 
 _KEYS = {"format", "method", "parameters", "claim", "cell_m", "slot_s", "crs"}
-_WORD = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
-_CENTRE = re.compile(r"\+(?:lat_0|lon_0)=(\S+)")
+_METHOD = re.compile(r"[a-z][a-z0-9-]{0,23}")
+_SETTINGS: dict[str, dict[str, tuple[str, ...] | None]] = {
+    # The public settings of each method besides k: the words it may be, None for a count.
+    "k-scale": {"constraint": ("nu-k-pick", "k-pick", "full"), "candidates": None},
+}
+_CODE = re.compile(r"(EPSG|epsg|ESRI|esri|OGC|IGNF):[A-Za-z0-9_.]{1,20}")
+_NUMBER = r"-?\d{1,9}(\.\d{1,16})?"
+_TERMS = {
+    **dict.fromkeys(("lat_0", "lon_0", "lat_1", "lat_2", "lat_ts", "x_0", "y_0", "k", "k_0"), _NUMBER),
+    **dict.fromkeys(("proj", "datum", "ellps"), r"[A-Za-z0-9_]{1,20}"),
+    "zone": r"\d{1,2}",
+    "towgs84": rf"{_NUMBER}(,{_NUMBER}){{2}}((,{_NUMBER}){{4}})?",
+    "units": "m",
+    "type": "crs",
+    **dict.fromkeys(("south", "no_defs"), ""),
+}
 
 
 @dataclass(frozen=True)
@@ -28,9 +43,28 @@ class Header:
     k: int | None
 
 
+def parse_json(text: bytes) -> Any:
+    """Read JSON that is written as Python writes it; a string if it is not: a repeated key or blanks could tell.
+
+    >>> parse_json(b'{"k": 3}'), parse_json(b'{"k": 4, "k": 3}')
+    ({'k': 3}, 'not JSON')
+    """
+    try:
+        plain = text.decode()
+        value = json.loads(plain)
+        forms = (
+            json.dumps(value),
+            json.dumps(value, ensure_ascii=False),
+            json.dumps(value, indent=2, ensure_ascii=False),
+        )
+    except (ValueError, RecursionError):
+        return "not JSON"
+    return value if value is not None and plain.removesuffix("\n") in forms else "not JSON"
+
+
 def read_header(stated: Any) -> Header | None:
     """Read the object; None if the grid or the claim can't be understood."""
-    if not isinstance(stated, dict) or stated.get("format") != 1:
+    if not isinstance(stated, dict) or not _is_count(stated.get("format")) or stated["format"] != 1:
         return None
     crs: Any = stated.get("crs")
     cell_m: Any = stated.get("cell_m")
@@ -49,27 +83,57 @@ def read_header(stated: Any) -> Header | None:
 def check_header(findings: Findings, stated: dict[str, Any]) -> None:
     """Check that the object holds the allowed keys and public values only."""
     findings.fail_if(set(stated) != _KEYS, "leaks", "The shoal object has other keys than the format allows.")
-    claim, parameters = stated.get("claim"), stated.get("parameters")
-    plain = isinstance(claim, dict) and set(claim) <= {"name", "k", "why"} and _is_word(claim.get("why", "none"))
-    findings.fail_if(not plain, "leaks", "The claim holds more than its name, k and a word why.")
-    promised = not isinstance(claim, dict) or claim.get("name") == "none" or _is_count(claim.get("k"))
+    claim, parameters, method = stated["claim"], stated.get("parameters"), stated.get("method")
+    why = {"why": "research"} if claim["name"] == "none" and "why" in claim else {}
+    plain = set(claim) <= {"name", "k", *why} and all(claim[key] == value for key, value in why.items())
+    findings.fail_if(not plain, "leaks", "The claim holds more than its name and k (or, if there is none, why).")
+    promised = claim["name"] == "none" or _is_count(claim.get("k"))
     findings.fail_if(not promised, "leaks", "The claim does not say for which k.")
-    public = isinstance(parameters, dict) and all(_is_public(key, value) for key, value in parameters.items())
-    findings.fail_if(not public, "leaks", "The parameters hold something that is not a public setting.")
-    findings.fail_if(not _is_word(stated.get("method")), "leaks", "The method is not a plain name.")
-    crs = stated.get("crs")
-    exact = isinstance(crs, str) and "+proj=laea" in crs and any("." in part for part in _CENTRE.findall(crs))
-    findings.fail_if(exact, "leaks", "The projection's centre is not in whole degrees: it may be the data's own.")
+    known = isinstance(method, str) and _METHOD.fullmatch(method) is not None
+    findings.fail_if(not known, "leaks", "The method is not a plain name.")
+    public = isinstance(parameters, dict) and all(_is_public(method, *setting) for setting in parameters.items())
+    findings.fail_if(not public, "leaks", "The parameters hold something that is not a public setting of the method.")
+    other = isinstance(parameters, dict) and "k" in claim and parameters.get("k", claim["k"]) != claim["k"]
+    findings.fail_if(other, "leaks", "The parameters hold another k than the claim.")
+    findings.fail_if(
+        not _is_plain_crs(stated["crs"]), "leaks", "The CRS is neither a code nor a projection in plain PROJ terms."
+    )
+    findings.fail_if(
+        _has_own_centre(stated["crs"]),
+        "leaks",
+        "The projection's centre is not in whole degrees: it may be the data's own.",
+    )
 
 
 def _is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 1 <= value < 2**31
 
 
-def _is_word(value: Any) -> bool:
-    return isinstance(value, str) and _WORD.fullmatch(value) is not None
+def _is_public(method: Any, name: str, value: Any) -> bool:
+    own = _SETTINGS.get(method, {})
+    words = own.get(name)
+    if words is not None:
+        return value in words
+    return (name == "k" or name in own) and _is_count(value)
 
 
-def _is_public(key: Any, value: Any) -> bool:
-    scalar = value is None or isinstance(value, (bool, int, float)) or _is_word(value)
-    return _is_word(key) and key != "seed" and scalar
+def _is_plain_crs(crs: str | None) -> bool:
+    if crs is None or _CODE.fullmatch(crs):
+        return True
+    terms = [term.partition("=") for term in crs.split(" ")]
+    names = [name[1:] for name, _, _ in terms]
+    return len(set(names)) == len(names) and all(
+        name.startswith("+")
+        and name[1:] in _TERMS
+        and bool(equals) == bool(_TERMS[name[1:]])
+        and re.fullmatch(_TERMS[name[1:]], value) is not None
+        for name, equals, value in terms
+    )
+
+
+def _has_own_centre(crs: str | None) -> bool:
+    """Say whether a local projection is centred off whole degrees; 14.0 is whole."""
+    if crs is None or "+proj=laea" not in crs:
+        return False
+    centres = re.findall(r"\+(?:lat_0|lon_0)=(\S+)", crs)
+    return any(re.fullmatch(_NUMBER, centre) is None or float(centre) % 1 != 0 for centre in centres)

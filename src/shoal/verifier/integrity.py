@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import CannotCheck
+from shoal.verifier.header import parse_json
 
 if TYPE_CHECKING:
     from shoal.verifier.verdict import Findings
@@ -22,13 +22,11 @@ def read_manifest(path: Path) -> Any:
     """Give the manifest beside a release: None if there is none, a string if it is not JSON."""
     manifest = path.with_name(path.name + ".manifest.json")
     try:
-        return json.loads(manifest.read_bytes())
+        return parse_json(manifest.read_bytes())
     except FileNotFoundError:
         return None
     except OSError:
         raise CannotCheck("the manifest can't be read; check its permissions") from None
-    except (ValueError, RecursionError):
-        return "not JSON"
 
 
 def check_manifest(
@@ -38,6 +36,9 @@ def check_manifest(
 
     Gives the manifest if it is well formed. `stated` is the file's own `shoal` object; CSV has none.
     """
+    if manifest is None and stated is not None:
+        findings.fail("integrity", "The manifest is missing: without one it is no release.")
+        return None
     if manifest is None:
         findings.say("Integrity not checked: there is no manifest beside the release.")
         return None
@@ -59,12 +60,14 @@ def check_manifest(
     return whole
 
 
-def check_counts(findings: Findings, counts: dict[str, int], records: int) -> None:
-    """Check that the manifest's counts are rounded, and true as far as the file shows."""
+def check_counts(findings: Findings, counts: dict[str, int], records: int, samples: int | None) -> None:
+    """Check that the manifest's counts are rounded, and true; `samples` were published (None: that is not known)."""
     exact = sum(value != round(value, 2 - len(str(value))) for value in counts.values())
     findings.fail_if(exact, "leaks", f"{exact:,} counts of the manifest are not rounded to two significant digits.")
     false = abs(counts["records"] - records) > rounding(counts["records"])
     findings.fail_if(false, "integrity", "The manifest's number of records is not that of the release.")
+    false = samples is not None and counts["samples_published"] != int(float(f"{samples:.1e}"))
+    findings.fail_if(false, "integrity", "The manifest's number of published samples is not that of the release.")
     findings.fail_if(counts["samples_created"], "truth", "The manifest says that samples were created.")
 
 

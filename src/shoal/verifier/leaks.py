@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from shoal.verifier.arrays import distinct
 from shoal.verifier.geometry import check_geometry
@@ -22,11 +24,18 @@ if TYPE_CHECKING:
 __all__ = ["check_metadata", "check_values"]
 
 _ALLOWED = {b"shoal", b"geo", b"ARROW:schema"}
+_WRITER = re.compile(r"parquet-cpp-arrow version \d{1,3}(\.\d{1,3}){2}(-SNAPSHOT)?")
+_MAGIC, _TAIL = 4, 8
 
 
-def check_metadata(findings: Findings, file: File) -> None:
-    """Check that the footer, the schema inside it and the columns carry only the allowed metadata."""
+def check_metadata(findings: Findings, file: File, *, own: bool) -> None:
+    """Check that the footer, the schema inside it and the columns carry only the allowed metadata.
+
+    `own` says that the file states to be a shoal release: then its bytes are accounted for as well.
+    """
     findings.ran("leaks")
+    if own:
+        _check_bytes(findings, file)
     if file.is_csv:
         return
     stray = len(set(file.footer) - _ALLOWED)
@@ -47,6 +56,33 @@ def check_metadata(findings: Findings, file: File) -> None:
     findings.fail_if(
         geo != ("geometry" in file.table.column_names), "leaks", "Geometry and its metadata do not come together."
     )
+
+
+def _check_bytes(findings: Findings, file: File) -> None:
+    """Check that the file has no byte besides its values: no gap, quote or blank that could carry something."""
+    if file.parquet is None:
+        names, columns = file.table.column_names, file.table.columns
+        size = len(",".join(names).encode()) + 1 + len(names) * len(file.table)
+        size += sum(pc.sum(pc.binary_length(column)).as_py() or 0 for column in columns)
+        stray = file.path.stat().st_size != size
+    else:
+        writer = _WRITER.fullmatch(file.parquet.created_by or "")
+        findings.fail_if(writer is None, "leaks", "The file does not say that it was written by Arrow, and no more.")
+        stray = not _is_tiled(file)
+    findings.fail_if(stray, "leaks", "The file holds bytes that are no part of its columns.")
+
+
+def _is_tiled(file: File) -> bool:
+    """Say whether column chunks, as Arrow writes them for a release, fill a Parquet file up to its footer."""
+    parquet: Any = file.parquet
+    groups = [parquet.row_group(n) for n in range(parquet.num_row_groups)]
+    chunks = [group.column(n) for group in groups for n in range(group.num_columns)]
+    starts = [min(at for at in (c.dictionary_page_offset, c.data_page_offset) if at is not None) for c in chunks]
+    ends = [start + chunk.total_compressed_size for start, chunk in zip(starts, chunks, strict=True)]
+    spans = sorted(zip(starts, ends, strict=True))
+    footer = file.path.stat().st_size - _TAIL - parquet.serialized_size
+    bare = not any(chunk.file_path or getattr(chunk, "metadata", None) for chunk in chunks)
+    return bare and [_MAGIC, *(end for _, end in spans)] == [*(start for start, _ in spans), footer]
 
 
 def check_values(findings: Findings, columns: Columns, grid: Grid, k: int, file: File, *, claim: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from shoal.errors import CannotCheck
+from shoal.verifier.header import parse_json
 from shoal.verifier.records import Records
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ TYPES: dict[str, Any] = {
     "geometry": pa.binary(),
 }
 _WHOLE = r"^(0|-?[1-9][0-9]*)$"
-_TIME = r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d{1,3})?Z$"
+_TIME = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$"
 _DEGREES = r"^-?\d{1,3}(\.\d{1,20})?(e-\d{1,2})?$"
 # Years 1 to 9999: beyond them nothing is a time, and arithmetic on it could overflow.
 _FIRST_MS, _LAST_MS = -62_135_596_800_000, 253_402_300_799_999
@@ -54,6 +54,7 @@ class File:
     footer: dict[bytes, bytes]
     stated: Any
     is_csv: bool
+    parquet: pq.FileMetaData | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,18 +80,13 @@ def open_file(release: str | Path) -> File:
             return File(path, _read_csv(path), {}, None, is_csv=True)
         with pq.ParquetFile(path) as file:
             footer = dict(file.metadata.metadata or {})
-            return File(path, file.read(), footer, _stated(footer), is_csv=False)
+            return File(path, file.read(), footer, _stated(footer), False, file.metadata)
     except (OSError, pa.ArrowException):
         raise CannotCheck("the release can't be read; give a Parquet or CSV file of a release") from None
 
 
 def _stated(footer: dict[bytes, bytes]) -> Any:
-    if b"shoal" not in footer:
-        return None
-    try:
-        return json.loads(footer[b"shoal"])
-    except (ValueError, RecursionError):
-        return "not JSON"
+    return parse_json(footer[b"shoal"]) if b"shoal" in footer else None
 
 
 def _read_csv(path: Path) -> pa.Table:
@@ -144,6 +140,9 @@ def _typed_csv(findings: Findings, table: pa.Table) -> pa.Table | None:
         text = pc.if_else(fits, table[name], None)
         try:
             typed[name] = text.cast(TYPES[name])
+            if TYPES[name] == pa.float64():
+                other = int(pc.sum(pc.not_equal(typed[name].cast(pa.string()), text)).as_py() or 0)
+                findings.fail_if(other, "leaks", f"{other:,} numbers are not written in their shortest form.")
         except pa.ArrowException:
             findings.fail("leaks", "A column holds values that are out of range.")
             return None

@@ -31,7 +31,7 @@ def check_members(
     records: Records,
     witnesses: Witnesses,
     *,
-    declared: int | None,
+    declared: int,
     tolerance: float,
     max_suppressed: float,
 ) -> tuple[Original, Witnesses]:
@@ -63,7 +63,7 @@ def check_members(
 
 
 def _check_share(
-    findings: Findings, suppressed: int, samples: int, declared: int | None, tolerance: float, limit: float
+    findings: Findings, suppressed: int, samples: int, declared: int, tolerance: float, limit: float
 ) -> None:
     share = suppressed / samples if samples else 1.0
     findings.figures["suppressed_samples"] = suppressed
@@ -72,6 +72,5 @@ def _check_share(
         share > limit, "suppression", f"{share:.1%} of the samples were suppressed; at most {limit:.0%} are accepted."
     )
     findings.fail_if(suppressed == samples, "suppression", "Nothing of the original was published.")
-    if declared is not None:
-        wrong = abs(suppressed - declared) > tolerance
-        findings.fail_if(wrong, "suppression", "The number of suppressed samples is not the one that was stated.")
+    wrong = abs(suppressed - declared) > tolerance
+    findings.fail_if(wrong, "suppression", "The number of suppressed samples is not the one that was stated.")

@@ -1,0 +1,42 @@
+"""On a terminal there is progress; afterwards it is gone and the figures stand."""
+
+import os
+import pty
+import subprocess
+import sys
+
+
+def on_a_terminal(*arguments):
+    """Run the command with a terminal for standard error; give its exit code, standard output and what was drawn."""
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "shoal.cli", *map(str, arguments)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs, env={**os.environ, "TERM": "xterm"})
+    os.close(theirs)
+    drawn = b""
+    while True:
+        try:
+            part = os.read(ours, 65536)
+        except OSError:  # the other end is closed
+            break
+        if not part:
+            break
+        drawn += part
+    out, _ = process.communicate(timeout=120)
+    os.close(ours)
+    return process.returncode, out.decode(), drawn.decode()
+
+
+def test_progress_and_figures(events, tmp_path):
+    code, out, drawn = on_a_terminal("anonymize", events, tmp_path / "r.parquet", "--k", "2")
+    assert code == 0
+    assert "pair costs" in drawn
+    assert "left" in drawn
+    assert "\x1b[2K" in drawn[-80:]  # the last lines are wiped
+    assert "Verified: cover(2)" in out
+    assert "\x1b" not in out
+
+
+def test_quiet(events, tmp_path):
+    code, _, drawn = on_a_terminal("anonymize", events, tmp_path / "r.parquet", "--quiet")
+    assert code == 0
+    assert drawn == ""
