@@ -9,7 +9,6 @@ import argparse
 import ctypes
 import subprocess
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +16,9 @@ import numpy as np
 import shoal
 from _bench import best_of, report
 from shoal.kernels.merge import owner_cost_pairs
+from shoal.lists import even_ranges
 from shoal.neighbours import proxy_candidates, signatures
+from shoal.parallel import run_ranges
 
 
 def c_twin(folder):
@@ -50,13 +51,11 @@ def main():
         owner_cost_pairs(*columns, first, second, outputs[0], outputs[1])
 
     def ours_on_two_threads():
-        halves = [slice(0, n // 2), slice(n // 2, n)]
-        with ThreadPoolExecutor(2) as pool:
-            list(
-                pool.map(
-                    lambda h: owner_cost_pairs(*columns, first[h], second[h], outputs[4][h], outputs[5][h]), halves
-                )
-            )
+        def part(start, stop):
+            h = slice(start, stop)
+            owner_cost_pairs(*columns, first[h], second[h], outputs[4][h], outputs[5][h])
+
+        run_ranges(part, even_ranges(people.counts[first] + people.counts[second], 1_000_000), threads=2)
 
     with tempfile.TemporaryDirectory() as folder:
         function = c_twin(folder)

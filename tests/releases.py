@@ -86,6 +86,7 @@ class Draft:
     edit_manifest: object = lambda manifest: manifest
     edit_audit: object = lambda rows: rows
     edit_shoal: object = lambda shoal: shoal
+    edit_bytes: object = lambda data: data
     numbers: list | None = None
     suppressed: int = 0
     seeded: bool = False
@@ -152,6 +153,7 @@ class Draft:
             write_csv(table, path)
         else:
             pq.write_table(table.replace_schema_metadata({**own, "shoal": json.dumps(self.shoal())}), path)
+        path.write_bytes(self.edit_bytes(path.read_bytes()))
         manifest = {
             "shoal": self.shoal(),
             "counts": {
@@ -189,7 +191,9 @@ def write_csv(table, path):
             texts = np.datetime_as_string(column.to_numpy().astype("datetime64[ms]")).tolist()
             column = pa.array([text + "Z" for text in texts])
         columns[name] = column
-    pa_csv.write_csv(pa.table(columns), path, pa_csv.WriteOptions(quoting_style="needed"))
+    with path.open("wb") as file:
+        file.write((",".join(columns) + "\n").encode())
+        pa_csv.write_csv(pa.table(columns), file, pa_csv.WriteOptions(include_header=False, quoting_style="none"))
 
 
 def two_digits(value):

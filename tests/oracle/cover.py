@@ -30,3 +30,9 @@ def count_cover(users, records, rule=two_way):
         people = alike if rule is one_way else min(alike, sum(covers))
         counts = [count + people * covered for count, covered in zip(counts, covers, strict=True)]
     return counts
+
+
+def count_members(users, records):
+    """Count, for each distinct record in order of appearance, the users it covers two-way."""
+    distinct = [record for place, record in enumerate(records) if record not in records[:place]]
+    return [sum(two_way(samples, record) for samples in users) for record in distinct]

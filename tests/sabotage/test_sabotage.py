@@ -1,18 +1,20 @@
 """Releases broken on purpose: each breaks one thing, and the verifier must name it, with and without the audit."""
 
 import random
+import re
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from shoal.verifier import verify
-from tests.releases import NOON, Record, bounds, grouped, merge, ring, samples_of, toy_people, with_derived
+from tests.releases import NOON, Record, bounds, grouped, merge, ring, samples_of, shuffled, toy_people, with_derived
 
 K = 4
 PEOPLE = toy_people()
 RING, GROUPS = ring(PEOPLE, K), grouped(PEOPLE, K)
 FRAME = PEOPLE.frame
+EVERYBODY = merge(PEOPLE, range(len(PEOPLE)))
 
 
 def case(kinds, without=None, start=RING):
@@ -120,6 +122,24 @@ def giant_boxes_and_raw_copies(draft):
         else:
             record.members = [record.owner]
             record.boxes = merge(PEOPLE, record.members)
+
+
+@case("cover")
+def raw_data_beside_one_record_of_everybody(draft):
+    together = [Record(record.owner, list(range(len(PEOPLE))), EVERYBODY) for record in draft.records[:K]]
+    alone = [Record(r.owner, [r.owner], merge(PEOPLE, [r.owner])) for r in draft.records[K:]]
+    draft.records = shuffled(together + alone, 5)
+
+
+@case("cover")
+def one_persons_raw_data(draft):
+    record = draft.records[0]
+    others = [other for other in draft.records[1:] if record.owner not in other.members]
+    for member in record.members[1:]:  # everybody stays in k records
+        other = others.pop()
+        other.members.append(member)
+        other.boxes = merge(PEOPLE, other.members)
+    record.members, record.boxes = [record.owner], merge(PEOPLE, [record.owner])
 
 
 @case("identical suppression truth", "identical", start=GROUPS)
@@ -333,6 +353,56 @@ def a_path_among_the_parameters(draft):
 
 
 @case("leaks")
+def numbers_among_the_parameters(draft):
+    draft.edit_shoal = lambda shoal: {**shoal, "parameters": {"k": K, "victim": 13800138000, "lat": 40.7}}
+
+
+@case("leaks")
+def another_k_among_the_parameters(draft):
+    draft.edit_shoal = lambda shoal: {**shoal, "parameters": {"k": K + 7}}
+
+
+@case("leaks")
+def a_claim_that_says_why(draft):
+    draft.claim = {**draft.claim, "why": "research"}
+
+
+@case("leaks")
+def a_claim_of_nothing_that_says_something(draft):
+    draft.claim = {"name": "none", "why": "victim"}
+
+
+@case("integrity")
+def a_format_that_is_only_true(draft):
+    draft.edit_shoal = lambda shoal: {**shoal, "format": True}
+
+
+@case("leaks")
+def another_writer(draft):
+    def edit(data):
+        assert data.count(b"parquet-cpp-arrow") == 1
+        return data.replace(b"parquet-cpp-arrow", b"parquet-by-victim")
+
+    draft.edit_bytes = edit
+
+
+@case("leaks")
+def bytes_between_columns_and_footer(draft):
+    def edit(data):
+        footer = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+        return data[:footer] + b"victim" + data[footer:]
+
+    draft.edit_bytes = edit
+
+
+@case("leaks")
+def bytes_behind_the_footer(draft):
+    draft.edit_bytes = lambda data: (
+        data[:-8] + b"victim" + (int.from_bytes(data[-8:-4], "little") + 6).to_bytes(4, "little") + b"PAR1"
+    )
+
+
+@case("leaks")
 def an_extra_key(draft):
     draft.edit_shoal = lambda shoal: {**shoal, "host": "x"}
 
@@ -373,11 +443,19 @@ def a_seeded_release_that_claims_cover(draft):
     draft.seeded = True
 
 
-@case("leaks")
+@case("integrity leaks")
 def exact_counts(draft):
     draft.edit_manifest = lambda manifest: {
         **manifest,
         "counts": {**manifest["counts"], "samples_published": PEOPLE.samples + 1},
+    }
+
+
+@case("integrity")
+def a_wrong_number_of_samples(draft):
+    draft.edit_manifest = lambda manifest: {
+        **manifest,
+        "counts": {**manifest["counts"], "samples_published": 13},
     }
 
 
@@ -464,6 +542,53 @@ def test_sabotage_in_csv_is_named(name, tmp_path):
     sabotage(draft)
     path, _ = draft.write(tmp_path, "release.csv")
     assert set(verify(PEOPLE, path).failures) == without
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [("\n0,", '\n"0",'), ("\n", "\r\n"), ("uid", '"uid"'), ("uid", "\ufeffuid"), (",116.", ",0116."), (",40.", ",4.0")],
+    ids=["quote", "line end", "quoted name", "mark", "leading zero", "another number"],
+)
+def test_text_that_could_carry_something_is_named(before, after, tmp_path):
+    draft = RING.copy()
+
+    def edit(data):
+        assert before.encode() in data
+        return data.replace(before.encode(), after.encode(), 1)
+
+    draft.edit_bytes = edit
+    assert "leaks" in verify(PEOPLE, draft.write(tmp_path, "release.csv")[0]).failures
+
+
+@pytest.mark.parametrize("tail", ["0", "000"])
+def test_zeros_behind_a_number_are_named(tail, tmp_path):
+    draft = RING.copy()
+    draft.edit_bytes = lambda data: re.sub(rb"(,40\.\d+)(,)", rb"\g<1>" + tail.encode() + rb"\2", data, count=1)
+    verdict = verify(PEOPLE, draft.write(tmp_path, "release.csv")[0])
+    assert verdict.failures == ("leaks",)
+    assert verdict.messages[0] == "1 numbers are not written in their shortest form."
+
+
+@pytest.mark.parametrize("after", ['{"seeded": "victim", "shoal"', '{  "shoal"'], ids=["repeated key", "blanks"])
+def test_a_manifest_of_another_form_is_named(after, tmp_path):
+    path, _ = RING.write(tmp_path)
+    manifest = tmp_path / "release.parquet.manifest.json"
+    manifest.write_text(manifest.read_text().replace('{"shoal"', after, 1))
+    assert verify(PEOPLE, path).failures == ("integrity",)
+
+
+def test_the_fewest_members_are_told(tmp_path):
+    path, audit = RING.write(tmp_path)
+    assert verify(PEOPLE, path, audit=audit).figures["min_members"] == K
+    assert verify(PEOPLE, path, exact=True).figures["min_members"] == K
+    assert verify(PEOPLE, path).figures["min_members"] == 2
+    draft = RING.copy()
+    raw_data_beside_one_record_of_everybody(draft)
+    path, audit = draft.write(tmp_path)
+    for shown in (audit, None):
+        verdict = verify(PEOPLE, path, audit=shown)
+        assert verdict.figures["min_members"] == 1
+        assert any("raw data" in message for message in verdict.messages)
 
 
 def test_one_way_cover_is_told_beside(tmp_path):

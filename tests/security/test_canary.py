@@ -67,7 +67,7 @@ COMMANDS = {
     "too-large-k": ["anonymize", "{in}/events.parquet", "{out}/r.parquet", "--k", "900"],
     "cut": ["anonymize", "{in}/cut.parquet", "{out}/r.parquet"],
     "strict": ["anonymize", "{in}/bad-row.parquet", "{out}/r.parquet", "--strict"],
-    "wrong-columns": ["anonymize", "{in}/events.parquet", "{out}/r.parquet", "--columns", "user=lat,time=uid"],
+    "wrong-columns": ["anonymize", "{in}/events.parquet", "{out}/r.parquet", "--columns", "user=nobody"],
     "verify": ["verify", "{in}/events.parquet", "{release}", "--json"],
     "verify-fails": ["verify", "{in}/events.parquet", "{release}", "--k", "50"],
     "synth": ["synth", "{out}/s.parquet", "--users", "5", "--days", "1"],

@@ -16,6 +16,8 @@ from shoal.frame import Frame
 from shoal.io.options import ReadOptions
 from shoal.release import Claim, Members, Release
 from shoal.verifier import cover, geometry, verify
+from shoal.verifier.header import check_header
+from shoal.verifier.verdict import Findings
 from tests.releases import FRAME, Record, grouped, merge, people_of, ring, samples_of, toy_people
 
 K = 3
@@ -30,7 +32,7 @@ def in_memory(draft, *, members=True):
         np.array([record.owner for record in draft.records]),
         np.concatenate([[0], np.cumsum(sizes)]),
         np.array([member for record in draft.records for member in record.members]),
-        draft.people.labels,
+        draft.people,
     )
     return Release(
         offsets=np.concatenate([[0], np.cumsum(counts)]),
@@ -227,12 +229,39 @@ def test_a_broken_manifest_is_a_failure(text, tmp_path):
     assert verify(PEOPLE, path).failures == ("integrity",)
 
 
-def test_without_a_manifest_integrity_is_not_checked(tmp_path):
+@pytest.mark.parametrize("stated", [None, "null"], ids=["whole", "null"])
+def test_without_its_manifest_it_is_no_release(stated, tmp_path):
     path, audit = ring(PEOPLE, K).write(tmp_path)
     (tmp_path / "release.parquet.manifest.json").unlink()
-    verdict = verify(PEOPLE, path, audit=audit)
-    assert verdict.ok
-    assert "integrity" not in verdict.checked
+    if stated is not None:
+        pq.write_table(pq.read_table(path).replace_schema_metadata({"shoal": stated}), path)
+    for shown in (audit, None):
+        verdict = verify(PEOPLE, path, k=K, audit=shown)
+        assert verdict.failures == ("integrity",)
+        assert "The manifest is missing: without one it is no release." in verdict.messages
+
+
+def test_where_nobody_states_suppression_there_is_none(tmp_path):
+    draft = suppressing(ring)
+    path = tmp_path / "other.parquet"
+    pq.write_table(draft.table(), path)
+    assert set(verify(draft.people, path, k=K, audit=draft.audit()).failures) == {"cover", "truth"}
+    assert verify(draft.people, path, k=K, audit=draft.audit(), suppressed=1).ok
+    assert verify(draft.people, path, k=K).failures == ("cover",)
+
+
+def test_reading_options_are_keywords_too(tmp_path):
+    path, audit = ring(PEOPLE, K).write(tmp_path)
+    events = write_events(PEOPLE, tmp_path / "events.parquet", extra=[(999, 1_700_000_000_000, 40.0, 116.0)])
+    verdict = verify(events, path, audit=audit, min_samples=2, tz="Asia/Shanghai")
+    assert verdict.ok, verdict.messages
+    verdict = verify(events, path, options=ReadOptions(tz="Asia/Shanghai"), min_active_days=2)
+    assert verdict.figures["users_outside"] == {"min_active_days": 1}
+    with pytest.raises(SettingsError, match="min_sample"):
+        verify(events, path, min_sample=2)
+    other = tmp_path / "other.parquet"
+    pq.write_table(ring(PEOPLE, K).table(), other)
+    assert verify(events, other, k=K, crs=FRAME.crs, cell_m="100m", slot_s=60, min_samples=2).ok
 
 
 @pytest.mark.parametrize("claim", ["", "[1]", '{"format": 2}', '{"format": 1, "cell_m": 0}'])
@@ -348,8 +377,9 @@ def test_what_was_skipped_is_said_with_the_result(tmp_path):
     path, audit = ring(PEOPLE, K).write(tmp_path)
     assert verify(PEOPLE, path, audit=audit).messages[-1].endswith(f"checked with k = {K}.")
     assert "except truth of members and suppression" in verify(PEOPLE, path).messages[-1]
+    pq.write_table(ring(PEOPLE, K).table(), path)
     (tmp_path / "release.parquet.manifest.json").unlink()
-    assert "except integrity" in verify(PEOPLE, path, audit=audit).messages[-1]
+    assert "except integrity" in verify(PEOPLE, path, k=K, audit=audit).messages[-1]
     assert "except integrity and leaks" in verify(PEOPLE, in_memory(ring(PEOPLE, K))).messages[-1]
 
 
@@ -582,8 +612,69 @@ def test_polygons_are_read_from_slices_and_chunks():
     assert geometry._parse(pa.chunked_array([[rows[0], rows[1] + b"!", rows[2][:-1]]])) is None
 
 
-def test_an_exact_centre_of_the_projection_is_a_leak(tmp_path):
-    frame = Frame(crs=FRAME.crs.replace("lat_0=40", "lat_0=39.9042"), cell_m=100, slot_s=60)
+def test_a_whole_centre_of_the_projection_may_have_a_point(tmp_path):
+    frame = Frame(crs=FRAME.crs.replace("lat_0=40", "lat_0=40.0"), cell_m=100, slot_s=60)
+    people = toy_people(users=30, samples=8, frame=frame)
+    assert verify(people, ring(people, K).write(tmp_path)[0]).ok
+
+
+@pytest.mark.parametrize(
+    ("crs", "plain"),
+    [
+        (None, True),
+        ("EPSG:32650", True),
+        ("ESRI:102028", True),
+        ("+proj=utm +zone=50 +south +datum=WGS84 +units=m +no_defs +type=crs", True),
+        ("+proj=lcc +lat_0=46.5 +lon_0=3 +lat_1=49 +lat_2=44 +x_0=700000 +ellps=GRS80 +towgs84=0,0,-1.5", True),
+        ("+proj=laea +lat_0=-14.0 +lon_0=0 +datum=WGS84", True),
+        ("+proj=laea +lat_0=14.5 +lon_0=0 +datum=WGS84", False),
+        ("+proj=laea +lat_0=14d30 +lon_0=0 +datum=WGS84", False),
+        ("+proj=laea +lat_0=1e1 +lon_0=0 +datum=WGS84", False),
+        ("+proj=laea +lat_0=14 +title=victim", False),
+        ("+proj=laea +lat_0=14 +lat_0=15", False),
+        ("+proj=laea  +lat_0=14", False),
+        ("+proj=laea +no_defs=5", False),
+        ("+proj=laea +units=km", False),
+        ("EPSG:32650 ", False),
+        ("victim:13800138000", False),
+        ('PROJCRS["x",REMARK["victim"]]', False),
+        ("", False),
+    ],
+)
+def test_a_crs_says_nothing_but_the_projection(crs, plain):
+    findings = Findings()
+    check_header(findings, {**ring(PEOPLE, K).shoal(), "crs": crs})
+    assert findings.failures == (set() if plain else {"leaks"})
+
+
+@pytest.mark.parametrize(
+    ("change", "plain"),
+    [
+        ({"method": "k-scale", "parameters": {"k": K, "constraint": "k-pick", "candidates": 300}}, True),
+        ({"method": "k-scale", "parameters": {"k": K, "constraint": "victim"}}, False),
+        ({"method": "k-scale", "parameters": {"k": K, "candidates": 40.7}}, False),
+        ({"parameters": {"k": K, "candidates": 300}}, False),
+        ({"parameters": {"k": K, "victim": 13800138000, "lat": 40.7}}, False),
+        ({"parameters": {"k": K + 1}}, False),
+        ({"parameters": {"k": None}}, False),
+        ({"parameters": []}, False),
+        ({"parameters": {}}, True),
+        ({"method": ["x"]}, False),
+        ({"method": "Mr-X"}, False),
+        ({"claim": {"name": "cover", "k": K, "why": "research"}}, False),
+        ({"claim": {"name": "none", "why": "research"}}, True),
+        ({"claim": {"name": "none", "why": "victim"}}, False),
+    ],
+)
+def test_a_header_says_nothing_but_public_settings(change, plain):
+    findings = Findings()
+    check_header(findings, {**ring(PEOPLE, K).shoal(), **change})
+    assert findings.failures == (set() if plain else {"leaks"})
+
+
+@pytest.mark.parametrize(("before", "after"), [("lat_0=40", "lat_0=39.9042"), ("+type", "+title=victim +type")])
+def test_an_exact_centre_or_a_title_of_the_projection_is_a_leak(before, after, tmp_path):
+    frame = Frame(crs=FRAME.crs.replace(before, after), cell_m=100, slot_s=60)
     people = toy_people(users=30, samples=8, frame=frame)
     assert verify(people, ring(people, K).write(tmp_path)[0]).failures == ("leaks",)
 
@@ -601,8 +692,8 @@ def test_a_seeded_release_claims_nothing_and_is_checked_for_cover(tmp_path):
 
 @pytest.mark.parametrize(
     ("before", "after"),
-    [('Z",', '",'), (".000Z", ".250Z"), ("T", " of "), ("uid", "user"), ("\n0,", "\n00,")],
-    ids=["no zone", "fractions", "no ISO", "other name", "leading zero"],
+    [("Z,", ","), (".000Z", ".250Z"), (".000Z", "Z"), ("T", " of "), ("T", " "), ("uid", "user"), ("\n0,", "\n00,")],
+    ids=["no zone", "fractions", "no milliseconds", "no ISO", "no T", "other name", "leading zero"],
 )
 def test_csv_must_be_written_to_the_letter(before, after, tmp_path):
     path, _ = ring(PEOPLE, K).write(tmp_path, "release.csv")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from shoal.verifier import candidates
 from shoal.verifier.candidates import one_way_candidates, two_way_candidates
-from shoal.verifier.cover import count_cover, cover_pairs, partly_inside
+from shoal.verifier.cover import complete_reach, count_cover, cover_pairs, partly_inside, tally_cover
 from shoal.verifier.original import Original, _distinct
 from shoal.verifier.pairs import blocks, hold
 from shoal.verifier.records import Records
@@ -65,6 +65,20 @@ def test_counts_equal_the_slow_twin(made, k):
         assert count_cover(original, records, everybody, boxes_too=boxes_too).tolist() == expected
         stopped = count_cover(original, records, everybody, stop_at=k, boxes_too=boxes_too)
         assert np.minimum(stopped, k).tolist() == np.minimum(expected, k).tolist()
+
+
+@settings(max_examples=200, deadline=None)
+@given(city(), st.integers(1, 4))
+def test_records_of_fewer_than_two_users_are_found(made, k):
+    people, lists = made
+    original, records = original_of(people), records_of(lists)
+    everybody = np.arange(len(people))
+    expected = oracle.count_members([samples_of(people, user) for user in everybody], lists)
+    for stop_at in (k, None):
+        _, reach = tally_cover(original, records, everybody, stop_at=stop_at)
+        complete = complete_reach(original, records, reach)
+        assert np.minimum(complete, 2).tolist() == np.minimum(expected, 2).tolist()
+    assert complete.tolist() == expected
 
 
 @settings(max_examples=200, deadline=None)

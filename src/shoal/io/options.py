@@ -67,6 +67,8 @@ class ReadOptions(Settings):
             raise SettingsError("cell and slot must be at least 1 m and 1 s; give e.g. --cell 100m --slot 60s")
         if self.min_samples < 0 or self.min_active_days < 0:
             raise SettingsError("min_samples and min_active_days can't be negative")
+        if self.crs is not None and not re.fullmatch(r"[A-Za-z]+:\w+|[+]proj=[ -~]+", self.crs):
+            raise SettingsError("give the CRS by its code, e.g. EPSG:32650, or as PROJ text, +proj=…")
         if self.crs is not None and "laea" in self.crs and re.search(r"[+]l(at|on)_0=-?\d*[.]\d*[1-9]", self.crs):
             raise SettingsError("the centre of a laea CRS must be in whole degrees: a finer one could tell of the data")
         self.period_ms()

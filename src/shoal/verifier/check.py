@@ -72,9 +72,10 @@ def verify(
 
     Input: the original (files, or Trajectories on the release's grid), the release (a file, or one in memory,
     whose file can't be checked then), and what it was made with: the reading `options`, whose fields may be given
-    as keywords too (`tz="America/New_York"`), and, where the release itself does not say, `crs` and `claim`. `k` may ask for more than is claimed, not for less. With the private
-    `audit` file truth and suppression are checked too; `suppressed` is the exact number of suppressed samples,
-    if it is known (from the private run record); where nobody states any, there are none. `exact` counts cover beyond k.
+    as keywords too (`tz="America/New_York"`), and, where the release itself does not say, `crs` and `claim`. `k`
+    may ask for more than is claimed, not for less. With the private `audit` file truth and suppression are checked
+    too; `suppressed` is the exact number of suppressed samples, if it is known (from the private run record);
+    where nobody states any, there are none. `exact` counts cover beyond k.
     Output: a `Verdict`; `CannotCheck` if no verdict is possible.
     Guarantee: `ok` only if the claim was checked and every check that could run passed; what could not is said.
     Nothing of `methods`, `neighbours` or `kernels` is used; only the parsing of files is shared.

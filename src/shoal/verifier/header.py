@@ -84,6 +84,7 @@ def check_header(findings: Findings, stated: dict[str, Any]) -> None:
     """Check that the object holds the allowed keys and public values only."""
     findings.fail_if(set(stated) != _KEYS, "leaks", "The shoal object has other keys than the format allows.")
     claim, parameters, method = stated["claim"], stated.get("parameters"), stated.get("method")
+    crs = stated.get("crs")
     why = {"why": "research"} if claim["name"] == "none" and "why" in claim else {}
     plain = set(claim) <= {"name", "k", *why} and all(claim[key] == value for key, value in why.items())
     findings.fail_if(not plain, "leaks", "The claim holds more than its name and k (or, if there is none, why).")
@@ -91,15 +92,13 @@ def check_header(findings: Findings, stated: dict[str, Any]) -> None:
     findings.fail_if(not promised, "leaks", "The claim does not say for which k.")
     known = isinstance(method, str) and _METHOD.fullmatch(method) is not None
     findings.fail_if(not known, "leaks", "The method is not a plain name.")
-    public = isinstance(parameters, dict) and all(_is_public(method, *setting) for setting in parameters.items())
+    public = isinstance(parameters, dict) and all(_is_public(str(method), *setting) for setting in parameters.items())
     findings.fail_if(not public, "leaks", "The parameters hold something that is not a public setting of the method.")
     other = isinstance(parameters, dict) and "k" in claim and parameters.get("k", claim["k"]) != claim["k"]
     findings.fail_if(other, "leaks", "The parameters hold another k than the claim.")
+    findings.fail_if(not _is_plain_crs(crs), "leaks", "The CRS is neither a code nor a projection in plain PROJ terms.")
     findings.fail_if(
-        not _is_plain_crs(stated["crs"]), "leaks", "The CRS is neither a code nor a projection in plain PROJ terms."
-    )
-    findings.fail_if(
-        _has_own_centre(stated["crs"]),
+        _has_own_centre(crs),
         "leaks",
         "The projection's centre is not in whole degrees: it may be the data's own.",
     )
@@ -109,7 +108,7 @@ def _is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 1 <= value < 2**31
 
 
-def _is_public(method: Any, name: str, value: Any) -> bool:
+def _is_public(method: str, name: str, value: Any) -> bool:
     own = _SETTINGS.get(method, {})
     words = own.get(name)
     if words is not None:

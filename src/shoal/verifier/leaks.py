@@ -77,7 +77,8 @@ def _is_tiled(file: File) -> bool:
     parquet: Any = file.parquet
     groups = [parquet.row_group(n) for n in range(parquet.num_row_groups)]
     chunks = [group.column(n) for group in groups for n in range(group.num_columns)]
-    starts = [min(at for at in (c.dictionary_page_offset, c.data_page_offset) if at is not None) for c in chunks]
+    # Arrow notes the offset 0 for a page that is not there.
+    starts = [min(at for at in (c.dictionary_page_offset, c.data_page_offset) if at) for c in chunks]
     ends = [start + chunk.total_compressed_size for start, chunk in zip(starts, chunks, strict=True)]
     spans = sorted(zip(starts, ends, strict=True))
     footer = file.path.stat().st_size - _TAIL - parquet.serialized_size

@@ -80,7 +80,7 @@ def open_file(release: str | Path) -> File:
             return File(path, _read_csv(path), {}, None, is_csv=True)
         with pq.ParquetFile(path) as file:
             footer = dict(file.metadata.metadata or {})
-            return File(path, file.read(), footer, _stated(footer), False, file.metadata)
+            return File(path, file.read(), footer, _stated(footer), is_csv=False, parquet=file.metadata)
     except (OSError, pa.ArrowException):
         raise CannotCheck("the release can't be read; give a Parquet or CSV file of a release") from None
 
