@@ -6,10 +6,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
+
+from shoal.arrow import to_arrow_array
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
     from numpy.typing import NDArray
 
     from shoal.frame import Frame
@@ -58,16 +60,6 @@ class Trajectories:
         part = slice(int(self.offsets[index]), int(self.offsets[index + 1]))
         return np.stack([self.t[part], self.x[part], self.y[part]], axis=1)
 
-    def select(self, users: Any) -> Trajectories:
-        """Give the trajectories of some users only (any order; the result is in canonical order)."""
-        users = np.sort(np.asarray(users, dtype=np.int64))
-        counts = self.counts[users]
-        offsets = np.concatenate([[0], np.cumsum(counts)])
-        rows = np.arange(offsets[-1]) + np.repeat(self.offsets[users] - offsets[:-1], counts)
-        return Trajectories(
-            offsets, self.t[rows], self.x[rows], self.y[rows], self.frame, self.labels.take(pa.array(users))
-        )
-
     def to_pandas(self) -> pd.DataFrame:
         """Give a frame `uid, datetime, x, y` (+ `lat, lng` if there is a CRS): slot starts and cell centres.
 
@@ -78,7 +70,7 @@ class Trajectories:
         owner = np.repeat(np.arange(len(self)), self.counts)
         metres = self.frame.cell_m
         columns = {
-            "uid": self.labels.take(pa.array(owner)).to_pandas(),
+            "uid": self.labels.take(to_arrow_array(owner)).to_pandas(),
             "datetime": pd.to_datetime(self.frame.epoch_s(self.t), unit="s", utc=True),
             "x": self.x,
             "y": self.y,
@@ -118,4 +110,4 @@ def build(
     order = packed_order(packed)
     order = order[packed.counts[order] > 0]
     offsets, t, x, y = unpack_users(packed, order)
-    return Trajectories(offsets, t, x, y, frame, labels.take(pa.array(order)), account)
+    return Trajectories(offsets, t, x, y, frame, labels.take(to_arrow_array(order)), account)

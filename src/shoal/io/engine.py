@@ -110,6 +110,7 @@ def _settings(paths: Sequence[Path], folder: Path, threads: int, *, ordered: boo
         f"SET max_temp_directory_size = '{spill}B'",
         f"SET extension_directory = {text_literal(folder)}",
         f"SET secret_directory = {text_literal(folder)}",
+        "SET streaming_buffer_size = '16MB'",
         "SET autoinstall_known_extensions = false",
         "SET autoload_known_extensions = false",
         "SET allow_community_extensions = false",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from shoal.arrow import from_arrow_array, to_arrow_array
 from shoal.errors import BadRows, LikelySwapped, NoValidRows, SettingsError
 from shoal.io.account import (
     BAD_CELL,
@@ -200,7 +201,7 @@ def _stream(
         f"coalesce(p.b, 'nan') AS b{kind} FROM ({parsed.sql}) AS p {join}"
     )
     for batch in batches(engine, query, BATCH):
-        users, ms, a, b, *kinds = (column.to_numpy() for column in batch.columns)
+        users, ms, a, b, *kinds = (from_arrow_array(column) for column in batch.columns)
         present = _kinds(kinds[0], ms) if parsed.kind is None else {parsed.kind}
         if LOCAL in present and options.tz != "UTC":
             which = (kinds[0] == LOCAL if parsed.kind is None else True) & (ms != NO_TIME)
@@ -210,7 +211,7 @@ def _stream(
 
 def _lookup(labels: pa.Array) -> tuple[NDArray[np.int32] | None, int]:
     """Give a table from (label - low) to the user's number, and low, which stands for none; None if it were large."""
-    values = labels.to_numpy()
+    values = from_arrow_array(labels)
     if len(values) == 0 or int(values[-1]) - int(values[0]) > 10_000_000:
         return None, 0
     low = int(values[0]) - 1
@@ -299,7 +300,7 @@ def _events(columns: Rows, labels: pa.Array, parsed: Parsed, options: ReadOption
     users = columns.users
     if not used.all():
         users = (np.cumsum(used, dtype=np.int32) - np.int32(1))[users]
-        labels = labels.filter(pa.array(used))
+        labels = labels.filter(to_arrow_array(used))
         account = replace(account, users_dropped={NO_ROWS: int((~used).sum())})
     if parsed.place != "metres":
         return Events(users, labels, columns.ms, columns.a, columns.b, None, None, account)

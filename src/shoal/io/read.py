@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from shoal.arrow import to_arrow_array
 from shoal.errors import InputError, NoValidRows, SettingsError
 from shoal.frame import Frame, floor_cells, local_crs, transformer
 from shoal.io.account import BAD_CRS, DUPLICATE, FEW_DAYS, FEW_SAMPLES, NO_ROWS, Account
@@ -148,7 +149,7 @@ def trajectories(
         if len(order) == 0:
             raise NoValidRows("no user is left; lower --min-samples or --min-active-days")
         offsets, t, x, y = unpack_users(packed, order, threads=workers, into=(t, x, y))
-    return Trajectories(offsets, t, x, y, frame, events.labels.take(pa.array(order)), account)
+    return Trajectories(offsets, t, x, y, frame, events.labels.take(to_arrow_array(order)), account)
 
 
 def _after_largest_gap(counts: NDArray[np.int64]) -> int:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from shoal.arrow import to_arrow_array
 from shoal.errors import SettingsError, TooLarge, UnreadableFile
 from shoal.frame import Frame
 from shoal.release import Claim, Release
@@ -51,20 +52,20 @@ def release_table(release: Release, *, geo: bool = False) -> pa.Table:
         raise TooLarge("box edges do not fit 32-bit metres; use a CRS whose origin is closer to the data")
     records = np.repeat(np.arange(len(release), dtype=np.int64), np.diff(release.offsets))
     columns: dict[str, pa.Array] = {
-        "uid": pa.array(records),
-        "t_start": pa.array(start_s * 1000, type=pa.int64()).cast(_TIME),
-        "t_end": pa.array(end_s * 1000, type=pa.int64()).cast(_TIME),
-        "x_min": pa.array(west, type=pa.int32()),
-        "y_min": pa.array(south, type=pa.int32()),
-        "x_max": pa.array(east, type=pa.int32()),
-        "y_max": pa.array(north, type=pa.int32()),
-        "datetime": pa.array((start_s + end_s) * 500, type=pa.int64()).cast(_TIME),
+        "uid": to_arrow_array(records),
+        "t_start": to_arrow_array(start_s * 1000).cast(_TIME),
+        "t_end": to_arrow_array(end_s * 1000).cast(_TIME),
+        "x_min": to_arrow_array(west.astype(np.int32)),
+        "y_min": to_arrow_array(south.astype(np.int32)),
+        "x_max": to_arrow_array(east.astype(np.int32)),
+        "y_max": to_arrow_array(north.astype(np.int32)),
+        "datetime": to_arrow_array((start_s + end_s) * 500).cast(_TIME),
     }
     if frame.crs is not None:
         lng, lat = frame.degrees((west + east) / 2, (south + north) / 2)
-        columns |= {"lat": pa.array(lat), "lng": pa.array(lng)}
+        columns |= {"lat": to_arrow_array(lat), "lng": to_arrow_array(lng)}
     if release.multiplicity is not None:
-        columns["count"] = pa.array(release.multiplicity[records], type=pa.int32())
+        columns["count"] = to_arrow_array(release.multiplicity[records].astype(np.int32))
     metadata = {"shoal": json.dumps(describe(release))}
     if geo:
         columns["geometry"] = _polygons(frame, west, east, south, north)

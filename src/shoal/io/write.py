@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
+from shoal.arrow import to_arrow_array
 from shoal.errors import AlreadyExists, OutputError, SettingsError
 from shoal.io.private import private_folder
 from shoal.io.table import describe, release_table
@@ -143,9 +144,9 @@ def audit_table(release: Release) -> pa.Table | None:
     none = pa.nulls(len(missing), pa.int64())
     return pa.table(
         {
-            "record": pa.chunked_array([pa.array(record, pa.int64()), none]),
-            "owner": labels.take(pa.array(np.concatenate([owner, missing]))),
-            "member": labels.take(pa.array(np.concatenate([members.indices, missing]))),
+            "record": pa.chunked_array([to_arrow_array(record), none]),
+            "owner": labels.take(to_arrow_array(np.concatenate([owner, missing]))),
+            "member": labels.take(to_arrow_array(np.concatenate([members.indices, missing]))),
         }
     )
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 import pyarrow as pa
 
+from shoal.arrow import to_arrow_array
 from shoal.errors import SettingsError, TooLarge
 from shoal.kernels.synth import shuffled_ids
 from shoal.parallel import thread_count
@@ -138,8 +139,10 @@ def _batch_maker(
     def batch(part: tuple[int, int]) -> pa.RecordBatch:
         counts, second, lat, lng = make(*part)
         uid = np.repeat(shuffled_ids(seed, *part), counts)
-        times = pa.array((second + epoch_s) * 1_000).cast(SCHEMA.field("datetime").type)
-        return pa.RecordBatch.from_arrays([pa.array(uid), times, pa.array(lat), pa.array(lng)], schema=SCHEMA)
+        times = to_arrow_array((second + epoch_s) * 1_000).cast(SCHEMA.field("datetime").type)
+        return pa.RecordBatch.from_arrays(
+            [to_arrow_array(uid), times, to_arrow_array(lat), to_arrow_array(lng)], schema=SCHEMA
+        )
 
     return batch
 

@@ -1,0 +1,46 @@
+"""Between NumPy and Arrow, buffer to buffer.
+
+`pa.array` and `to_numpy` import pandas wherever it is installed: more than a second, in which Ctrl-C can get lost.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["from_arrow_array", "to_arrow_array"]
+
+_DTYPES = {
+    str(pa.from_numpy_dtype(name)): np.dtype(name) for name in ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f8")
+}
+
+
+def to_arrow_array(values: NDArray[Any]) -> pa.Array:
+    """Give an array of numbers or truth values to Arrow, without a copy of numbers.
+
+    >>> to_arrow_array(np.array([3, 1])).to_pylist(), to_arrow_array(np.array([True, False])).to_pylist()
+    ([3, 1], [True, False])
+    """
+    if values.dtype == bool:
+        bits = np.packbits(values, bitorder="little")
+        return pa.Array.from_buffers(pa.bool_(), len(values), [None, pa.py_buffer(bits)])
+    values = np.ascontiguousarray(values)
+    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(values)])
+
+
+def from_arrow_array(array: pa.Array) -> NDArray[Any]:
+    """Take an Arrow array of numbers without nulls as a read-only view.
+
+    >>> from_arrow_array(to_arrow_array(np.array([3, 1, 2])).slice(1)).tolist()
+    [1, 2]
+    """
+    dtype = _DTYPES[str(array.type)]
+    data = array.buffers()[1]
+    if data is None:
+        return np.empty(0, dtype)
+    return np.frombuffer(data, dtype, count=len(array), offset=array.offset * dtype.itemsize)
