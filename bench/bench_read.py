@@ -3,7 +3,8 @@
     python bench/bench_read.py [--rows 20000000] [--users 50000] [--repeats 3] [--threads 2]
 
 Rows are generated in no order. The engines project linearly and write Parquet; shoal projects with PROJ, cleans,
-merges duplicates and brings users into canonical order. Each run is a process of its own, in turns, best of several.
+merges duplicates and brings users into canonical order. Each run is a process of its own that does the work twice;
+processes run in turns, best of several.
 Reach: at most 1.5 times DuckDB's time for Parquet, 2 times for CSV, at most 8 GB.
 """
 
@@ -33,13 +34,21 @@ def generate(folder, rows, users):
         connection.execute(f"COPY (SELECT * FROM '{folder}/in.parquet' LIMIT 1000) TO '{folder}/warm.parquet'")
 
 
+def best_of_two(work):
+    """Time the work twice in this process: the first run also pays for memory that the machine hands out anew."""
+    seconds = []
+    for _ in range(2):
+        start = time.perf_counter()
+        work()
+        seconds.append(time.perf_counter() - start)
+    return min(seconds)
+
+
 def run_shoal(path, threads):
     import shoal
 
     shoal.read(path.with_name("warm.parquet"), threads=threads)  # loads the compiled kernels
-    start = time.perf_counter()
-    people = shoal.read(path, threads=threads)
-    report_run(time.perf_counter() - start, samples=people.samples)
+    report_run(best_of_two(lambda: shoal.read(path, threads=threads)))
 
 
 def run_duckdb(path, threads):
@@ -48,13 +57,12 @@ def run_duckdb(path, threads):
     with duckdb.connect() as connection:
         connection.execute(f"SET threads = {threads}")
         connection.execute("SET preserve_insertion_order = false")
-        start = time.perf_counter()
-        connection.execute(
+        query = (
             "COPY (SELECT uid, epoch_ms(datetime) // 60000 AS t, CAST(floor((lng - 116) * 853.9) AS INTEGER) AS x, "
             f"CAST(floor((lat - 40) * 1111.9) AS INTEGER) AS y FROM '{path}' ORDER BY uid, t) "
             f"TO '{path.parent}/out-duckdb.parquet'"
         )
-        report_run(time.perf_counter() - start)
+        report_run(best_of_two(lambda: connection.execute(query)))
 
 
 def run_polars(path, threads):
@@ -63,20 +71,17 @@ def run_polars(path, threads):
     os.environ["POLARS_MAX_THREADS"] = str(threads)
     import polars as pl
 
-    start = time.perf_counter()
-    scan = pl.scan_parquet(path) if path.suffix == ".parquet" else pl.scan_csv(path, try_parse_dates=True)
-    (
-        scan.select(
+    def work():
+        scan = pl.scan_parquet(path) if path.suffix == ".parquet" else pl.scan_csv(path, try_parse_dates=True)
+        gridded = scan.select(
             "uid",
             (pl.col("datetime").dt.epoch("ms") // 60_000).alias("t"),
             ((pl.col("lng") - 116) * 853.9).floor().cast(pl.Int32).alias("x"),
             ((pl.col("lat") - 40) * 1111.9).floor().cast(pl.Int32).alias("y"),
         )
-        .sort("uid", "t")
-        .collect()
-        .write_parquet(path.parent / "out-polars.parquet")
-    )
-    report_run(time.perf_counter() - start)
+        gridded.sort("uid", "t").collect().write_parquet(path.parent / "out-polars.parquet")
+
+    report_run(best_of_two(work))
 
 
 RUNS = {"DuckDB": run_duckdb, "Polars": run_polars, "shoal": run_shoal}
