@@ -17,6 +17,7 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 
 # What each room may import of ours, besides the rooms at the ground floor.
 GROUND = {
+    "arrow",
     "errors",
     "frame",
     "interrupt",
