@@ -11,8 +11,8 @@ from zoneinfo import ZoneInfo
 from pydantic import Field, field_validator, model_validator
 
 from shoal.errors import SettingsError
-from shoal.io.units import Metres, Seconds  # noqa: TC001  pydantic needs them
 from shoal.settings import Settings
+from shoal.units import Metres, Seconds  # noqa: TC001  pydantic needs them
 
 __all__ = ["ROLES", "ReadOptions", "read_options"]
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from shoal.errors import SettingsError
-from shoal.io.units import parse_metres, parse_seconds
+from shoal.units import parse_metres, parse_seconds
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Units: lengths and durations as people write them, in whole metres and seconds."""
+"""Units: lengths, durations and sizes as people write them, in whole metres, seconds and bytes."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from pydantic import BeforeValidator
 
 from shoal.errors import SettingsError
 
-__all__ = ["Metres", "Seconds", "parse_metres", "parse_seconds"]
+__all__ = ["Metres", "Seconds", "parse_bytes", "parse_metres", "parse_seconds"]
 
 _METRES = {"": 1, "m": 1, "km": 1_000}
 _SECONDS = {"": 1, "s": 1, "sec": 1, "min": 60, "h": 3_600, "d": 86_400}
+_BYTES = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
 _QUANTITY = re.compile(r"\s*(\d{1,12})(?:\.(\d{1,9}))?\s*([a-z]*)\s*", re.ASCII)
 
 
@@ -32,6 +33,15 @@ def parse_seconds(value: Any) -> int:
     (3600, 1209600)
     """
     return _parse(value, _SECONDS, "a duration", "60s, 30min, 6h or 14d")
+
+
+def parse_bytes(value: Any) -> int:
+    """Read a size: a whole number of bytes, or text such as `500MB`, `8GB`.
+
+    >>> parse_bytes("1.5GB"), parse_bytes(1024)
+    (1500000000, 1024)
+    """
+    return _parse(value, _BYTES, "a size", "500MB or 8GB")
 
 
 def _parse(value: Any, units: dict[str, int], what: str, example: str) -> int:
