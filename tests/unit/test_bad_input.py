@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
-from shoal import errors, memory
+from shoal import errors
 
 CANARY = "canary-7319"
 PLACE = "39.731973", "116.731973"
@@ -200,12 +200,12 @@ def _compiled(tmp_path_factory):
 
 
 @pytest.mark.parametrize("case", TABLE.values(), ids=TABLE)
-def test_bad_input_gives_a_typed_error_or_an_account(case, tmp_path, monkeypatch):
+def test_bad_input_gives_a_typed_error_or_an_account(case, tmp_path):
     write, expected, options, damage = (*case, {}, None)[:4] if len(case) < 4 else case
     path = write(tmp_path)
     if damage:
         path.write_bytes(damage(path.read_bytes()))
-    monkeypatch.setattr(memory, "available_bytes", lambda: 2**30)
+    options = {**options, "memory": 2**29}
     work = tmp_path / "work"
     work.mkdir()
     start = time.monotonic()

@@ -12,7 +12,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
-from shoal import memory
 from shoal.errors import (
     BadRows,
     ColumnsNotFound,
@@ -278,6 +277,26 @@ def test_numeric_cells_join_text_cells(tmp_path):
     assert len(shoal.from_arrow(rows, cells=tmp_path / "cells.csv")) == 2
 
 
+def test_not_a_number_is_no_number_whatever_the_statistics_of_the_file_say(tmp_path):
+    """Those leave out NaN, and the engine believes them."""
+    nan = float("nan")
+    rows = {"uid": [7.0, nan, 8.0], "time": [0.0, 60.0, nan], "lat": [1.0] * 3, "lng": [1.0] * 3}
+    pq.write_table(pa.table(rows), tmp_path / "a.parquet")
+    assert shoal.read(tmp_path / "a.parquet").labels.to_pylist() == ["7"]
+    assert shoal.read(tmp_path / "a.parquet").account.dropped == {"no user": 1, "time can't be read": 1}
+    pq.write_table(pa.table({**rows, "uid": [1e16, nan, 0.5]}), tmp_path / "a.parquet")
+    assert shoal.read(tmp_path / "a.parquet").account.dropped == {"no user": 1, "time can't be read": 1}
+    days = {"uid": [1, 1, 2], "d": [0.0, nan, 1.0], "t": [nan, 0.0, 0.0], "x": [1.0, 1.0, 1.0], "y": [1.0, 1.0, 1.0]}
+    pq.write_table(pa.table(days), tmp_path / "a.parquet")
+    assert shoal.read(tmp_path / "a.parquet").account.dropped == {"time can't be read": 2}
+    pq.write_table(pa.table({"id": ["a", "b"], "lat": [1.0, nan], "lng": [nan, 1.0]}), tmp_path / "cells.parquet")
+    pq.write_table(pa.table({"uid": [1], "time": [0], "cell": ["a"]}), tmp_path / "a.parquet")
+    with pytest.raises(InputError, match="no cell"):
+        shoal.read(tmp_path / "a.parquet", cells=tmp_path / "cells.parquet")
+    pq.write_table(pa.table({**rows, "uid": [1, 2, 3], "lat": [1.0, nan, 1.0]}), tmp_path / "a.parquet")
+    assert shoal.read(tmp_path / "a.parquet").account.dropped == {"time can't be read": 1, "place can't be read": 1}
+
+
 def test_screening_and_filters():
     hours = [0, 1, 24, 48, 0, 1, 2, 3, 5]
     rows = pa.table(
@@ -370,9 +389,13 @@ def test_keywords_go_on_top_of_options():
 
 
 def test_memory_is_estimated_before_it_is_taken(rows, monkeypatch):
-    monkeypatch.setattr(memory, "available_bytes", lambda: 100_000)
     with pytest.raises(TooLarge, match="--period"):
-        shoal.from_arrow(rows)
+        read_events(rows, ReadOptions(), memory=100_000)
+    monkeypatch.setattr(engine, "available_bytes", lambda: 100_000)
+    with pytest.raises(TooLarge, match="--period"):
+        read_events(rows, ReadOptions())
+    with pytest.raises(SettingsError, match="--memory"):
+        shoal.from_arrow(rows, memory=0)
 
 
 def test_spill_files_live_in_the_work_dir_and_are_gone(folder, tmp_path, monkeypatch):

@@ -50,7 +50,7 @@ def test_groups_and_ranks_equal_the_slow_twin(rows):
     assert as_groups(*unpack_users(packed, order)) == [expected[user] for user in order]
     into = unpack_users(packed, order, into=tuple(column.copy() for column in columns[1:]))
     assert as_groups(*into) == [expected[user] for user in order]
-    owners, t = packed_slots(packed)
+    owners, t = packed_slots(packed, np.arange(6))
     assert list(zip(owners, t, strict=True)) == [(user, s[0]) for user, part in enumerate(expected) for s in part]
     people = build(*columns, labels=pa.array(range(6)), frame=Frame(crs=None))
     present = [user for user in order.tolist() if expected[user]]

@@ -12,17 +12,50 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from shoal.errors import OutputError, TooLarge, UnreadableFile
+from shoal.errors import OutputError, SettingsError, TooLarge, UnreadableFile
 from shoal.io.private import private_folder
 from shoal.memory import available_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["FEWER", "ROW_BYTES", "batches", "open_engine", "quoted", "text_literal"]
+__all__ = [
+    "DISK_FULL",
+    "FEWER",
+    "ROW_BYTES",
+    "batches",
+    "memory_limit",
+    "open_engine",
+    "quoted",
+    "rows_within",
+    "text_literal",
+]
 
 FEWER = "read fewer files or a shorter --period, or use a larger machine"
-ROW_BYTES = 72  # what a row takes at the worst moment between the file and finished trajectories
+DISK_FULL = "the disk is full; make room, or choose another --work-dir"
+ROW_BYTES = 48  # what a row takes at the worst moment between the file and finished trajectories
+_LIBRARIES = 2**28  # what the program takes before any row is there
+_LEAST = 2**28  # below this the engine can't work
+
+
+def memory_limit(memory: int | None) -> int:
+    """Give the bytes that work may take: as asked for, or what is available now.
+
+    >>> memory_limit(2**30)
+    1073741824
+    """
+    if memory is not None and memory < 1:
+        raise SettingsError("a limit of memory is a size above zero; give e.g. --memory 8GB")
+    return available_bytes() if memory is None else memory
+
+
+def rows_within(limit: int) -> int:
+    """Give how many rows can be read and made trajectories of within a limit of memory.
+
+    >>> rows_within(10**9)
+    15240928
+    """
+    return max(limit - _LIBRARIES, limit // 2) // ROW_BYTES
 
 
 def quoted(name: str) -> str:
@@ -45,14 +78,20 @@ def text_literal(text: str | os.PathLike[str]) -> str:
 
 @contextmanager
 def open_engine(
-    paths: Sequence[Path], *, threads: int, work_dir: Path | None = None, ordered: bool = False
+    paths: Sequence[Path],
+    *,
+    threads: int,
+    work_dir: Path | None = None,
+    ordered: bool = False,
+    memory: int | None = None,
 ) -> Iterator[Any]:
     """Open an engine that sees only `paths`, spills to a private folder and is gone afterwards.
 
-    Input: the files to be read, threads, the folder for spill files (None: the system's), and whether rows
-    must keep the order of the file. Guarantee: half of the free memory at most; no network, no extensions,
-    nothing written outside the folder, which is removed on any exit. The engine's errors become ours,
-    without their text, which can quote data; others pass.
+    Input: the files to be read, threads, the folder for spill files (None: the system's), whether rows must keep
+    the order of the file, and the bytes that the whole work may take (None: what is available). Guarantee: a
+    quarter of them at most, but 256 MB at least; no network, no extensions, nothing written outside the folder,
+    which is removed on any exit. The engine's errors become ours, without their text, which can quote data; others
+    pass.
     """
     import duckdb
 
@@ -61,7 +100,7 @@ def open_engine(
             private_folder(work_dir or Path(tempfile.gettempdir())) as folder,
             duckdb.connect(":memory:") as connection,
         ):
-            for setting in _settings(paths, folder, threads, ordered=ordered):
+            for setting in _settings(paths, folder, threads, ordered=ordered, memory=memory):
                 connection.execute(setting)
             yield connection
     except (duckdb.OutOfMemoryException, MemoryError):
@@ -70,7 +109,7 @@ def open_engine(
         raise KeyboardInterrupt from None
     except (duckdb.Error, pa.ArrowException, UnicodeDecodeError) as error:
         if isinstance(error, duckdb.IOException) and os.strerror(errno.ENOSPC) in str(error):
-            raise OutputError("the disk is full; make room, or choose another --work-dir") from None
+            raise OutputError(DISK_FULL) from None
         raise UnreadableFile(
             f"{_names(paths)}: can't be read: cut off, damaged, not what its ending says, "
             "or text with broken quotes or two kinds of line ends"
@@ -100,12 +139,12 @@ def batches(connection: Any, query: str, rows: int) -> Iterator[pa.RecordBatch]:
         yield batch
 
 
-def _settings(paths: Sequence[Path], folder: Path, threads: int, *, ordered: bool) -> list[str]:
+def _settings(paths: Sequence[Path], folder: Path, threads: int, *, ordered: bool, memory: int | None) -> list[str]:
     allowed = ", ".join(text_literal(path) for path in paths)
     spill = shutil.disk_usage(folder).free // 2
     return [
         f"SET threads = {threads}",
-        f"SET memory_limit = '{max(available_bytes() // 2, 2**28)}B'",
+        f"SET memory_limit = '{max(memory_limit(memory) // 4, _LEAST)}B'",
         f"SET temp_directory = {text_literal(folder)}",
         f"SET max_temp_directory_size = '{spill}B'",
         f"SET extension_directory = {text_literal(folder)}",

@@ -2,56 +2,29 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 
-from shoal.arrow import from_arrow_array, to_arrow_array
-from shoal.errors import BadRows, LikelySwapped, NoValidRows, SettingsError
-from shoal.io.account import (
-    BAD_CELL,
-    BAD_PLACE,
-    BAD_RANGE,
-    BAD_ROW,
-    BAD_TIME,
-    BAD_USER,
-    BAD_YEAR,
-    NO_ROWS,
-    ROW_RULES,
-    Account,
-)
-from shoal.io.columns import printable
-from shoal.io.engine import FEWER, ROW_BYTES, batches, open_engine
-from shoal.io.parse import Parsed, load_cells, parse, rejected_rows
-from shoal.io.rules import KEPT, Rows, Rules, judge
-from shoal.io.sources import Source, find_sources, text_bytes
-from shoal.io.times import LOCAL, NO_TIME, NUMBER, ZONED, ZULU, zone
-from shoal.memory import require_memory
-from shoal.parallel import thread_count
+from shoal.errors import TooLarge
+from shoal.io.engine import FEWER, ROW_BYTES, memory_limit, rows_within
+from shoal.io.rules import Rows
+from shoal.io.stream import Input, OpenRows, finish, kept_rows, open_rows
+from shoal.memory import human_bytes
 from shoal.progress import SILENT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    import pyarrow as pa
     from numpy.typing import NDArray
 
+    from shoal.io.account import Account
     from shoal.io.options import ReadOptions
     from shoal.progress import Progress
 
-__all__ = ["Events", "Input", "read_events"]
-
-BATCH = 1 << 17
-_SWAPPED = 0.2  # a share of rows with impossible latitude and possible longitude that is no accident
-_STRICT = {BAD_ROW, BAD_USER, BAD_TIME, BAD_YEAR, BAD_PLACE, BAD_RANGE, BAD_CELL}
-_ROLES = {BAD_USER: ("user",), BAD_TIME: ("time", "day", "slot"), BAD_YEAR: ("time", "day", "slot")}
-
-Input: TypeAlias = str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | pa.Table
+__all__ = ["Events", "Input", "collect", "name_columns", "read_events", "to_events"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,265 +49,72 @@ class Events:
         return len(self.users)
 
 
-@dataclass
-class _Tally:
-    """What is noticed while rows stream by."""
-
-    codes: NDArray[np.int64]
-    kinds: set[int] = field(default_factory=set)
-    swapped: int = 0
-
-
 def read_events(
     source: Input,
     options: ReadOptions,
     *,
+    memory: int | None = None,
     threads: int | None = None,
     work_dir: Path | None = None,
     progress: Progress = SILENT,
 ) -> Events:
-    """Read and clean rows from files or a table.
+    """Read and clean rows from files or a table, all of them into memory; `event_parts` needs not hold them all.
 
-    Input: a file, folder, glob, list of them, or an Arrow table. Output: Events. Guarantee: the same rows for
-    any order, split or kind of file and any number of threads; each dropped row is counted under one rule.
-    Raises InputError and its kinds, SettingsError, TooLarge. Cost: about a second for 10 million rows of Parquet,
-    five for CSV; 28 bytes a row, besides the engine's share (half of the free memory at most).
+    Input: a file, folder, glob, list of them, or an Arrow table; `memory` is what the work may take (None: what is
+    available). Output: Events. Guarantee: the same rows for any order, split or kind of file and any number of
+    threads; each dropped row is counted under one rule. Raises InputError and its kinds, SettingsError, TooLarge.
+    Cost: about a second for 10 million rows of Parquet, five for CSV; 28 bytes a row, besides the engine's share.
 
+    >>> import pyarrow as pa
     >>> from shoal.io.options import ReadOptions
     >>> table = pa.table({"uid": [7, 7], "time": [0, 60], "lat": [39.9, 91.0], "lng": [116.4, 116.4]})
     >>> events = read_events(table, ReadOptions())
     >>> len(events), events.account.dropped
     (1, {'coordinates out of range': 1})
     """
-    with progress.stage("look"):
-        sources = _sources(source)
-    with _open(source, sources, options, threads=thread_count(threads), work_dir=work_dir) as engine:
-        with progress.stage("parse"):
-            parsed = parse(engine, sources, options)
-            rules = _rules(parsed, options)
-            labels, total = _load_labels(engine, parsed)
-            rejected = rejected_rows(engine, sources)
-        require_memory(total * ROW_BYTES, f"reading {total:,} rows", FEWER)
-        with progress.stage("read", total) as advance:
-            columns, tally = _collect(_stream(engine, parsed, options, labels), rules, total, advance)
-    tally.codes[0] = rejected
-    _check(tally, parsed)
-    if options.strict and any(tally.codes[ROW_RULES.index(rule)] for rule in _STRICT):
-        _raise_bad_row(source, sources, options, work_dir=work_dir, malformed=rejected > 0)
-    account = _account(tally, parsed, options)
-    if account.kept_rows == 0:
-        raise NoValidRows(_nothing_left(account, sources))
-    return _events(columns, labels, parsed, options, account)
+    limit = memory_limit(memory)
+
+    def check(rows: int) -> None:
+        if rows > rows_within(limit):
+            raise TooLarge(
+                f"reading {rows:,} rows would take about {human_bytes(rows * ROW_BYTES)} of memory, more than "
+                f"{human_bytes(limit)}; {FEWER}"
+            )
+
+    with open_rows(
+        source, options, memory=limit, check=check, threads=threads, work_dir=work_dir, progress=progress
+    ) as rows:
+        columns = collect(rows, progress)
+    return name_columns(columns, rows)
 
 
-def _sources(source: Input) -> list[Source]:
-    """Look at what is to be read, and refuse what can't fit before anything is allocated."""
-    if isinstance(source, pa.Table):
-        sources = [Source("table", "table", rows=source.num_rows, shape=("table",))]
-    else:
-        sources = find_sources(source)
-    require_memory(sum(s.rows * ROW_BYTES + text_bytes(s.size) for s in sources), "reading", FEWER)
-    return sources
-
-
-@contextmanager
-def _open(
-    source: Input,
-    sources: Sequence[Source],
-    options: ReadOptions,
-    *,
-    threads: int,
-    work_dir: Path | None = None,
-    ordered: bool = False,
-) -> Iterator[Any]:
-    """Open the engine on the sources and the cells file."""
-    cells = find_sources(options.cells) if options.cells is not None else []
-    paths = [s.path for s in (*sources, *cells) if s.path is not None]
-    with open_engine(paths, threads=threads, work_dir=work_dir, ordered=ordered) as engine:
-        if isinstance(source, pa.Table):
-            engine.register("input", source)
-        load_cells(engine, cells)
-        yield engine
-
-
-def _rules(parsed: Parsed, options: ReadOptions) -> Rules:
-    if parsed.place == "metres" and options.crs is None and options.bbox is not None:
-        raise SettingsError("a bounding box is in degrees, but the places are grid cells; leave out --bbox")
-    if parsed.place != "metres":
-        limits = Rules(max_a=180, max_b=90, from_cells=parsed.place == "cell")
-    elif options.crs is not None:
-        limits = Rules(max_a=1e8, max_b=1e8, crs=options.crs)
-    else:
-        most = (2**31 - 1) // options.cell_m - 1
-        limits = Rules(max_a=most, max_b=most)
-    return replace(limits, period_ms=options.period_ms(), bbox=options.bbox)
-
-
-def _load_labels(engine: Any, parsed: Parsed) -> tuple[pa.Array, int]:
-    """Give the users numbers in the order of their labels; return the labels and the number of rows."""
-    users = f"SELECT DISTINCT u FROM ({parsed.sql}) WHERE u IS NOT NULL"  # noqa: S608  our own SQL
-    numbered = "SELECT u, CAST(row_number() OVER (ORDER BY u) - 1 AS INTEGER) AS code"
-    engine.execute(f"CREATE TEMP TABLE labels AS {numbered} FROM ({users})")
-    labels = engine.sql("SELECT u FROM labels ORDER BY code").to_arrow_table().column(0).combine_chunks()
-    (total,) = engine.execute(f"SELECT count(*) FROM ({parsed.sql})").fetchall()[0]  # noqa: S608
-    return labels, int(total)
-
-
-def _stream(
-    engine: Any, parsed: Parsed, options: ReadOptions, labels: pa.Array | None
-) -> Iterator[tuple[Rows, set[int]]]:
-    """Give the rows, batch by batch, times in UTC; and the kinds of time among them.
-
-    Without labels every user is 0, and the rows keep the order that the engine gives them. Users are numbered by
-    a join with the labels, or, three times as fast, by a look-up where labels are integers that lie close together.
-    """
-    kind = ", coalesce(p.kind, 0) AS kind" if parsed.kind is None else ""
-    table, low = (None, 0) if labels is None or parsed.text_users else _lookup(labels)
-    if labels is None:
-        user, join = "CASE WHEN p.u IS NULL THEN -1 ELSE 0 END", ""
-    elif table is not None:
-        user, join = f"coalesce(p.u, {low}) - {low}", ""
-    else:
-        user, join = "coalesce(l.code, -1)", "LEFT JOIN labels AS l ON p.u = l.u"
-    query = (
-        f"SELECT CAST({user} AS INTEGER) AS users, coalesce(p.ms, {NO_TIME}) AS ms, coalesce(p.a, 'nan') AS a, "  # noqa: S608
-        f"coalesce(p.b, 'nan') AS b{kind} FROM ({parsed.sql}) AS p {join}"
-    )
-    for batch in batches(engine, query, BATCH):
-        users, ms, a, b, *kinds = (from_arrow_array(column) for column in batch.columns)
-        present = _kinds(kinds[0], ms) if parsed.kind is None else {parsed.kind}
-        if LOCAL in present and options.tz != "UTC":
-            which = (kinds[0] == LOCAL if parsed.kind is None else True) & (ms != NO_TIME)
-            ms = _to_utc(ms, which, options.tz)
-        yield Rows(users if table is None else table[users], ms, a, b), present
-
-
-def _lookup(labels: pa.Array) -> tuple[NDArray[np.int32] | None, int]:
-    """Give a table from (label - low) to the user's number, and low, which stands for none; None if it were large."""
-    values = from_arrow_array(labels)
-    if len(values) == 0 or int(values[-1]) - int(values[0]) > 10_000_000:
-        return None, 0
-    low = int(values[0]) - 1
-    table = np.full(int(values[-1]) - low + 1, -1, dtype=np.int32)
-    table[values - low] = np.arange(len(values))
-    return table, low
-
-
-def _kinds(kinds: NDArray[np.uint8], ms: NDArray[np.int64]) -> set[int]:
-    """Give the kinds of time that occur; what can't be read is of no kind."""
-    return {kind for kind in (ZONED, ZULU, LOCAL, NUMBER) if ((kinds == kind) & (ms != NO_TIME)).any()}
-
-
-def _to_utc(ms: NDArray[np.int64], which: NDArray[np.bool_], tz: str) -> NDArray[np.int64]:
-    """Give local times their zone."""
-    if which.all():
-        return zone(tz).to_utc(ms)
-    ms = ms.copy()
-    ms[which] = zone(tz).to_utc(ms[which])
-    return ms
-
-
-def _collect(
-    stream: Iterator[tuple[Rows, set[int]]], rules: Rules, total: int, advance: Callable[[float], None]
-) -> tuple[Rows, _Tally]:
-    """Copy the rows that are kept into arrays, and count the others by rule."""
-    kept = Rows(np.empty(total, np.int32), np.empty(total, np.int64), np.empty(total), np.empty(total))
-    tally = _Tally(np.zeros(KEPT + 1, dtype=np.int64))
+def collect(rows: OpenRows, progress: Progress) -> Rows:
+    """Copy the rows that are kept into arrays."""
+    size = rows.total
+    kept = Rows(np.empty(size, np.int32), np.empty(size, np.int64), np.empty(size), np.empty(size))
     end = 0
-    for batch, kinds in stream:
-        rows, codes = batch, judge(batch, rules)
-        tally.kinds |= kinds
-        if codes is not None:
-            tally.codes += np.bincount(codes, minlength=KEPT + 1)
-            impossible = codes == ROW_RULES.index(BAD_RANGE)
-            tally.swapped += int(np.sum(impossible & (np.abs(rows.a) <= rules.max_b) & (np.abs(rows.b) > rules.max_b)))
-            mask = codes == KEPT
-            rows = Rows(rows.users[mask], rows.ms[mask], rows.a[mask], rows.b[mask])
-        else:
-            tally.codes[KEPT] += len(rows.users)
-        start, end = end, end + len(rows.users)
-        kept.users[start:end], kept.ms[start:end] = rows.users, rows.ms
-        kept.a[start:end], kept.b[start:end] = rows.a, rows.b
-        advance(len(rows.users) if codes is None else len(codes))
-    return Rows(kept.users[:end], kept.ms[:end], kept.a[:end], kept.b[:end]), tally
+    with progress.stage("read", size) as advance:
+        for batch in kept_rows(rows, advance):
+            start, end = end, end + len(batch.users)
+            kept.users[start:end], kept.ms[start:end] = batch.users, batch.ms
+            kept.a[start:end], kept.b[start:end] = batch.a, batch.b
+    return Rows(kept.users[:end], kept.ms[:end], kept.a[:end], kept.b[:end])
 
 
-def _check(tally: _Tally, parsed: Parsed) -> None:
-    """Raise for what is wrong with the whole rather than with a row."""
-    places = int(tally.codes[KEPT] + tally.codes[ROW_RULES.index(BAD_RANGE)])
-    if parsed.place == "degrees" and tally.swapped > _SWAPPED * places:
-        raise LikelySwapped(
-            f"latitude and longitude seem to be exchanged: {tally.swapped:,} of {places:,} latitudes are beyond 90; "
-            f"give --columns lat={printable(parsed.columns.of['lng'])},lng={printable(parsed.columns.of['lat'])}"
-        )
-
-
-def _account(tally: _Tally, parsed: Parsed, options: ReadOptions) -> Account:
-    dropped = {rule: int(n) for rule, n in zip(ROW_RULES, tally.codes, strict=False) if n}
-    notes = []
-    if LOCAL in tally.kinds:
-        said = "" if options.tz == "UTC" else "; of times that occur twice the first, skipped ones moved forward"
-        notes.append(f"times without a zone were read as {options.tz}{said}")
-    if NUMBER in tally.kinds and options.time_unit == "auto" and parsed.columns.unit is None:
-        notes.append("times that are numbers were read by their size: below 1e11 as s, below 1e14 as ms, else as µs")
-    if "day" in parsed.columns.of:
-        notes.append(f"times are day and slot numbers: day 0 is 1970-01-01, slots last {options.slot_s} s")
-    if parsed.place == "metres" and options.crs is None:
-        notes.append(f"x and y were read as numbers of cells of {options.cell_m} m, without geography (no CRS given)")
-    if parsed.ignored:
-        notes.append(f"ignored columns: {', '.join(map(printable, parsed.ignored[:20]))}")
-    return Account(int(tally.codes.sum()), dropped, {}, int(tally.codes[KEPT]), tuple(notes))
-
-
-def _nothing_left(account: Account, sources: Sequence[Source]) -> str:
-    where = sources[0].name if len(sources) == 1 else f"{len(sources):,} files"
-    if account.rows_read == 0:
-        return f"{where}: there are no rows"
-    worst = max(account.dropped, key=lambda rule: account.dropped[rule])
-    return f"{where}: none of {account.rows_read:,} rows can be used; most: {worst}; check --columns, --tz and filters"
-
-
-def _events(columns: Rows, labels: pa.Array, parsed: Parsed, options: ReadOptions, account: Account) -> Events:
-    """Leave out labels without rows, which is noted in the account, and name the columns."""
-    used = np.bincount(columns.users, minlength=len(labels)) > 0
+def name_columns(columns: Rows, rows: OpenRows) -> Events:
+    """Finish the reading: the account is made and everything checked; labels without rows are left out."""
+    labels, account = finish(rows)
     users = columns.users
-    if not used.all():
-        users = (np.cumsum(used, dtype=np.int32) - np.int32(1))[users]
-        labels = labels.filter(to_arrow_array(used))
-        account = replace(account, users_dropped={NO_ROWS: int((~used).sum())})
-    if parsed.place != "metres":
+    if len(labels) < len(rows.labels):
+        users = (np.cumsum(rows.used, dtype=np.int32) - np.int32(1))[users]
+    return to_events(users, columns, labels, account, rows)
+
+
+def to_events(users: NDArray[np.int32], columns: Rows, labels: pa.Array, account: Account, rows: OpenRows) -> Events:
+    """Name the places; numbers of cells become metres, in place."""
+    if rows.has_degrees:
         return Events(users, labels, columns.ms, columns.a, columns.b, None, None, account)
-    if options.crs is not None:
-        return Events(users, labels, columns.ms, None, None, columns.a, columns.b, account)
-    if (np.floor(columns.a) != columns.a).any() or (np.floor(columns.b) != columns.b).any():
-        raise SettingsError("x and y are not whole numbers: metres need their CRS, e.g. --crs EPSG:32650")
-    return Events(
-        users, labels, columns.ms, None, None, columns.a * options.cell_m, columns.b * options.cell_m, account
-    )
-
-
-def _raise_bad_row(
-    source: Input, sources: Sequence[Source], options: ReadOptions, *, work_dir: Path | None, malformed: bool
-) -> NoReturn:
-    """Look again, in the order of the files, for the first bad row, and say where it is."""
-    for one in sources:
-        with _open(source, [one], options, threads=1, work_dir=work_dir, ordered=True) as engine:
-            parsed = parse(engine, [one], options, once=malformed)
-            if line := rejected_rows(engine, [one], first=True) if malformed else 0:
-                raise BadRows(_bad_row(one, line - 1, BAD_ROW, parsed))
-            limits = _rules(parsed, options)
-            seen = 0
-            for rows, _ in _stream(engine, parsed, options, None):
-                codes = judge(rows, Rules(limits.max_a, limits.max_b, limits.from_cells))
-                if codes is not None and (codes < KEPT).any():
-                    first = int(np.argmax(codes < KEPT))
-                    raise BadRows(_bad_row(one, seen + first + 1, ROW_RULES[codes[first]], parsed))
-                seen += len(rows.users)
-    raise BadRows("a row breaks a rule; read without --strict to see the account")
-
-
-def _bad_row(source: Source, row: int, rule: str, parsed: Parsed) -> str:
-    roles = _ROLES.get(rule, ("lat", "lng", "x", "y", "cell") if rule != BAD_ROW else ())
-    names = [printable(parsed.columns.of[role]) for role in roles if role in parsed.columns.of]
-    column = f", column {' and '.join(names)}" if names else ""
-    return f"{source.name}, row {row:,}{column}: {rule}; correct it, or read without --strict"
+    if rows.cell_m is not None:
+        np.multiply(columns.a, rows.cell_m, out=columns.a)
+        np.multiply(columns.b, rows.cell_m, out=columns.b)
+    return Events(users, labels, columns.ms, None, None, columns.a, columns.b, account)

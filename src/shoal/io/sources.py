@@ -14,13 +14,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from shoal.errors import TooLarge, UnreadableFile
-from shoal.io.engine import FEWER, ROW_BYTES
-from shoal.memory import require_memory
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["MAX_COLUMNS", "Source", "expand", "find_sources", "text_bytes"]
+__all__ = ["MAX_COLUMNS", "Source", "expand", "find_sources"]
 
 MAX_COLUMNS = 10_000
 _LOOK = 1 << 20  # how much of a text file is looked at for its header
@@ -36,8 +34,8 @@ _ENDINGS = ".csv, .tsv (also .gz, .zst) or .parquet"
 class Source:
     """One input: `kind` is csv, parquet or table; files of equal `shape` can be read in one go.
 
-    `columns` are the names in a CSV's header; `rows` is known for Parquet and tables, `size` estimates the
-    bytes of text otherwise.
+    `columns` are the names in a CSV's header; `rows` is known for Parquet and tables, 0 for
+    text.
     """
 
     kind: str
@@ -46,7 +44,6 @@ class Source:
     columns: tuple[str, ...] = ()
     delimiter: str = ","
     rows: int = 0
-    size: int = 0
     shape: tuple[object, ...] = ()
 
 
@@ -160,35 +157,23 @@ def _look_at_text(path: Path, size: int) -> Source:
     with pa.input_stream(path, compression=packed) as stream:
         look = bytes(stream.read(_LOOK))
         if packed:
-            size = _unpacked_size(path, packed, size)
+            _check_packed(path, packed, size)
     if look.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in look.split(b"\n", 1)[0]:
         raise UnreadableFile(f"{path.name}: not UTF-8 text (UTF-16 or binary); convert it to UTF-8")
     text = look.removeprefix(b"\xef\xbb\xbf").decode("utf-8", errors="replace")
     delimiter = _delimiter(text, ".tsv" in path.name.lower())
     columns = _header(text, delimiter, path.name, whole=len(look) < _LOOK)
-    return Source("csv", path.name, path, columns, delimiter, size=size, shape=("csv", columns, delimiter))
+    return Source("csv", path.name, path, columns, delimiter, shape=("csv", columns, delimiter))
 
 
-def _unpacked_size(path: Path, packed: str, size: int) -> int:
-    """Unpack a compressed file to its end, which checks that it is whole, and give the size of the text."""
+def _check_packed(path: Path, packed: str, size: int) -> None:
+    """Unpack a compressed file to its end, which checks that it is whole and no bomb."""
     unpacked = 0
     with pa.input_stream(path, compression=packed) as stream:
         while part := len(stream.read(_LOOK)):
             unpacked += part
             if unpacked > 64 * _LOOK and unpacked > _MAX_RATIO * size:
                 raise TooLarge(f"{path.name}: unpacks to more than {_MAX_RATIO} times its size; unpack it and look")
-            if unpacked % (64 * _LOOK) < part:
-                require_memory(text_bytes(unpacked), f"{path.name}, unpacked,", FEWER)
-    return unpacked
-
-
-def text_bytes(size: int) -> int:
-    """Estimate the memory that reading this much text takes: rows of some 48 bytes.
-
-    >>> text_bytes(4800)
-    7200
-    """
-    return size // 48 * ROW_BYTES
 
 
 def _delimiter(text: str, is_tsv: bool) -> str:

@@ -105,12 +105,15 @@ def zone(name: str) -> Zone:
 def number_sql(number: str, unit: str) -> str:
     """Give SQL for epoch milliseconds of a DOUBLE; NULL where there is no number.
 
+    TRY_CAST, because the engine takes the statistics of a Parquet file, which leave out NaN, for all of it, and
+    believes any comparison that they imply.
+
     >>> number_sql("v", "ms")
-    'CASE WHEN isnan(v) THEN NULL WHEN abs(v) < 1e+17 THEN CAST(floor(v) AS BIGINT) WHEN v IS NOT NULL THEN -1 END'
+    'CASE WHEN isnan(v) THEN NULL WHEN abs(v) < 1e+17 THEN TRY_CAST(floor(v) AS BIGINT) WHEN v IS NOT NULL THEN -1 END'
     """
-    s = f"CAST(floor({number} * 1000) AS BIGINT)"
-    ms = f"CAST(floor({number}) AS BIGINT)"
-    us = f"CAST(floor({number} / 1000) AS BIGINT)"
+    s = f"TRY_CAST(floor({number} * 1000) AS BIGINT)"
+    ms = f"TRY_CAST(floor({number}) AS BIGINT)"
+    us = f"TRY_CAST(floor({number} / 1000) AS BIGINT)"
     bounds = {
         "s": [(1e14, s)],
         "ms": [(1e17, ms)],
