@@ -1,4 +1,6 @@
-"""Counting of cover against the slow twin, and the search it rests on."""
+"""Counting of cover against the slow twin, the search it rests on, and what concealment asks beyond."""
+
+from itertools import permutations
 
 import numpy as np
 import pyarrow as pa
@@ -6,14 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.verifier import candidates
+from shoal.verifier import candidates, cover, pairs, verify
+from shoal.verifier.arrays import blocks
+from shoal.verifier.audit import Witnesses
 from shoal.verifier.candidates import one_way_candidates, two_way_candidates
-from shoal.verifier.cover import complete_reach, count_cover, cover_pairs, partly_inside, tally_cover
-from shoal.verifier.original import Original, _distinct
-from shoal.verifier.pairs import blocks, hold
-from shoal.verifier.records import Records
+from shoal.verifier.cover import check_concealment, complete_reach, count_cover, cover_pairs, partly_inside, tally_cover
+from shoal.verifier.original import Original, arranged
+from shoal.verifier.pairs import hold
+from shoal.verifier.records import Records, catalogue
+from shoal.verifier.verdict import Findings
 from tests.oracle import cover as oracle
-from tests.releases import merge, people_of, samples_of
+from tests.releases import Draft, Record, merge, people_of, samples_of
 
 
 def original_of(people):
@@ -24,7 +29,7 @@ def original_of(people):
 def records_of(lists):
     offsets = np.concatenate([[0], np.cumsum([len(boxes) for boxes in lists])]).astype(np.int64)
     boxes = np.array([box for boxes in lists for box in boxes], dtype=np.int64).reshape(-1, 6)
-    return Records(np.arange(len(lists)), offsets, boxes, np.ones(len(lists), dtype=np.int64))
+    return Records(offsets, boxes, np.ones(len(lists), dtype=np.int64))
 
 
 small = st.integers(0, 3)
@@ -102,13 +107,16 @@ def test_candidates_miss_nothing(made):
 def test_what_is_held_equals_the_slow_twin(made):
     people, lists = made
     original, records = original_of(people), records_of(lists)
-    pairs = [(user, record) for user in range(len(people)) for record in range(len(lists))]
-    user, record = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
-    held = hold(original, records, user, record)
-    for n, (one, other) in enumerate(pairs):
+    every = [(user, record) for user in range(len(people)) for record in range(len(lists))]
+    user, record = np.array(every, dtype=np.int64).reshape(-1, 2).T
+    tally = np.zeros(people.samples, dtype=np.int32)
+    held = hold(original, records, user, record, tally=tally)
+    for n, (one, other) in enumerate(every):
         own, boxes = samples_of(people, one), lists[other]
         assert held.samples[n] == sum(any(oracle.holds(box, s) for box in boxes) for s in own)
         assert held.boxes[n] == sum(any(oracle.holds(box, s) for s in own) for box in boxes)
+    everybodys = [sample for user in range(len(people)) for sample in samples_of(people, user)]
+    assert tally.tolist() == [sum(any(oracle.holds(box, s) for box in boxes) for boxes in lists) for s in everybodys]
 
 
 @settings(max_examples=200, deadline=None)
@@ -129,12 +137,12 @@ def test_records_that_are_not_sound_hold_nothing():
     empty_box = [[5, 5, 0, 0, 0, 0], [7, 6, 0, 0, 0, 0]]
     records = records_of([overlapping, unsorted, empty_box, [], [[5, 5, 0, 0, 0, 0]]])
     assert records.sound.tolist() == [False, False, False, False, True]
-    pairs = [
+    found = [
         tuple(map(int, pair))
         for part in cover_pairs(people, records, np.array([0]))
         for pair in zip(*part, strict=True)
     ]
-    assert pairs == [(0, 4)]
+    assert found == [(0, 4)]
 
 
 def test_users_without_samples_and_no_records():
@@ -155,8 +163,6 @@ def test_blocks_cover_everything_once():
 
 
 def test_counts_do_not_depend_on_the_size_of_blocks(monkeypatch):
-    from shoal.verifier import pairs
-
     people = people_of([[(t, u % 3, u % 2) for t in range(u % 4 + 1)] for u in range(20)])
     records = records_of([merge(people, [u, (u + 1) % 20]) for u in range(20)])
     whole = count_cover(original_of(people), records, np.arange(20))
@@ -194,15 +200,103 @@ def test_who_has_a_sample_in_every_box(made, size):
 def test_distinct_samples_however_far_apart(rows, far):
     """Near ones are packed into one number, far ones are not."""
     users, t, x, y = np.array(rows, dtype=np.int64).reshape(-1, 4).T
-    made = _distinct(users.astype(np.int32), t * far - 5, x * far, y * far - 7, pa.array(list("abcd")))
+    made = arranged(users.astype(np.int32), t * far - 5, x * far, y * far - 7, pa.array(list("abcd")))
     expected = sorted(set(rows))
     assert list(zip(made.t, made.x, made.y, strict=True)) == [
         (b * far - 5, c * far, d * far - 7) for _, b, c, d in expected
     ]
-    owners = made.labels.take(pa.array(made.owners)).to_pylist()
+    owners = made.labels.take(pa.array(np.repeat(np.arange(len(made)), made.counts))).to_pylist()
     assert owners == ["abcd"[a] for a, *_ in expected]
 
 
 def test_labels_are_untouched_by_keep():
     people = Original(pa.array(["a"]), np.array([0, 2]), *(np.array([1, 2]) for _ in range(3)))
     assert people.keep(np.array([True, False])).labels.to_pylist() == ["a"]
+
+
+def concealed(lists, members, k=2):
+    """A release of k-concealment: record r is owned by user r and merges members[r]."""
+    people = people_of(lists)
+    place = {tuple(samples_of(people, user)): user for user in range(len(people))}
+    at = [place[tuple(samples)] for samples in lists]
+    records = [
+        Record(at[owner], [at[owner], *(at[m] for m in others if m != owner)], [])
+        for owner, others in enumerate(members)
+    ]
+    for record in records:
+        record.boxes = merge(people, record.members)
+    return Draft(people, records, {"name": "k-concealment", "k": k}, k)
+
+
+# 0 and 1 share their records, 2 and 3 theirs; the box around 2 and 3 holds 0, the flat one around 0 and 1 nobody else.
+PASSER_BY = [[(5, 0, 0)], [(5, 10, 0)], [(5, -1, -1)], [(5, 1, 1)]]
+
+
+def test_concealment_bears_cover_that_is_nobodys_doing(tmp_path):
+    draft = concealed(PASSER_BY, [(0, 1), (0, 1), (2, 3), (2, 3)])
+    path, audit = draft.write(tmp_path)
+    for shown in (audit, None):
+        verdict = verify(draft.people, path, audit=shown)
+        assert verdict.ok, verdict.messages
+    original, covers = original_of(draft.people), records_of([record.boxes for record in draft.records])
+    assert sorted(count_cover(original, covers, np.arange(4)).tolist()) == [2, 2, 2, 4]
+
+
+def test_concealment_fails_for_a_member_whose_link_is_one_way(tmp_path):
+    draft = concealed(PASSER_BY, [(0, 1), (0, 1), (0, 2, 3), (0, 2, 3)])
+    path, audit = draft.write(tmp_path)
+    verdict = verify(draft.people, path, audit=audit)
+    assert verdict.failures == ("cover",)
+    assert verdict.messages[0].startswith("2 links between members and records can't be exchanged")
+
+
+# 4 hides in the record of 0, and 3 in hers, but nobody of 0's can be 3: whatever the rest is, record 4 is hers.
+BETWEEN = [[(5, 0, 0)], [(5, 2, 0)], [(5, 0, 9)], [(5, 2, 9)], [(5, 1, 4)]]
+ONE_WAY = [(0, 1, 4), (0, 1), (2, 3), (2, 3), (3, 4)]
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_concealment_fails_where_cover_holds_but_the_owner_is_told(tmp_path, named):
+    """Whether or not the audit names everybody whom a record covers."""
+    draft = concealed(BETWEEN, ONE_WAY)
+    if not named:
+        for record in draft.records:
+            record.members = record.members[:2]
+    path, audit = draft.write(tmp_path)
+    verdict = verify(draft.people, path, audit=audit)
+    assert verdict.failures == ("cover",)
+    assert "1 users may own fewer than 2 of the records that cover them." in verdict.messages
+    draft.claim = {"name": "cover", "k": 2}
+    path, audit = draft.write(tmp_path)
+    assert verify(draft.people, path, audit=audit).ok
+    assert verify(draft.people, path).ok
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data(), st.integers(1, 6), st.integers(1, 3))
+def test_concealment_equals_trying_all_owners(data, n, k):
+    """A link counts exactly if some assignment of owners, everybody to a record that covers her, uses it."""
+    everything = [(user, record) for user in range(n) for record in range(n)]
+    more = data.draw(st.sets(st.sampled_from(everything)))
+    links = sorted(more | {(user, user) for user in range(n)})
+    used = {
+        link
+        for owners in permutations(range(n))
+        if all((user, record) in links for user, record in enumerate(owners))
+        for link in enumerate(owners)
+    }
+    members = data.draw(st.sets(st.sampled_from(links)))
+    expected = (
+        all(sum(user == one for user, _ in used) >= k for one in range(n))
+        and all(sum(record == one for _, record in used) >= k for one in range(n))
+        and members <= used
+    )
+    original = original_of(people_of([[(user, 0, 0)] for user in range(n)]))
+    records = catalogue(np.arange(n), records_of([[[user, user, 0, 0, 0, 0]] for user in range(n)]))
+    claimed = np.array(sorted(members), dtype=np.int64).reshape(-1, 2)
+    witnesses = Witnesses(*claimed.T, np.arange(n), np.arange(n), np.ones(len(claimed), dtype=bool))
+    findings = Findings()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cover, "cover_pairs", lambda *_: [tuple(np.array(links).T)])
+        check_concealment(findings, original, records, k, witnesses=witnesses)
+    assert (not findings.failures) == expected

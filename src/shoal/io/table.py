@@ -11,17 +11,20 @@ import pyarrow as pa
 from shoal.arrow import to_arrow_array
 from shoal.errors import SettingsError, TooLarge, UnreadableFile
 from shoal.frame import Frame
+from shoal.lists import even_ranges
 from shoal.release import Claim, Release
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
-__all__ = ["FORMAT", "describe", "release_from_table", "release_table"]
+__all__ = ["FORMAT", "describe", "release_batches", "release_from_table", "release_table"]
 
 FORMAT = 1
 _TIME = pa.timestamp("ms", tz="UTC")
+_BATCH = 1 << 20
 # A WKB polygon: little-endian, type 3, one ring of five points.
-_PER_CHUNK = 10_000_000  # polygons whose bytes a 32-bit offset can count
 _WKB = np.dtype([("order", "u1"), ("kind", "<u4"), ("rings", "<u4"), ("points", "<u4"), ("ring", "<f8", (5, 2))])
 
 
@@ -44,13 +47,25 @@ def release_table(release: Release, *, geo: bool = False) -> pa.Table:
     Edges are half-open metres and seconds; `datetime, lat, lng` are the middle of each box. Without a CRS there
     are no degrees. `geo` adds the box as a WGS84 polygon (GeoParquet). Cost: linear.
     """
+    return pa.concat_tables(release_batches(release, geo=geo))
+
+
+def release_batches(release: Release, *, geo: bool = False) -> Iterator[pa.Table]:
+    """Give `release_table` in pieces of about a million rows, at least one."""
+    edges = even_ranges(np.diff(release.offsets), _BATCH) or [(0, 0)]
+    return (_batch(release, start, stop, geo=geo) for start, stop in edges)
+
+
+def _batch(release: Release, start: int, stop: int, *, geo: bool) -> pa.Table:
+    """Give the rows of some records."""
     frame = release.frame
-    t0, t1, x0, x1, y0, y1 = release.boxes.T.astype(np.int64)
+    boxes = release.boxes[release.offsets[start] : release.offsets[stop]]
+    t0, t1, x0, x1, y0, y1 = boxes.T.astype(np.int64)
     start_s, end_s = frame.epoch_s(t0), frame.epoch_s(t1 + 1)
     west, east, south, north = (edge * frame.cell_m for edge in (x0, x1 + 1, y0, y1 + 1))
     if len(t0) and max(int(np.abs(edge).max()) for edge in (west, east, south, north)) >= 2**31:
         raise TooLarge("box edges do not fit 32-bit metres; use a CRS whose origin is closer to the data")
-    records = np.repeat(np.arange(len(release), dtype=np.int64), np.diff(release.offsets))
+    records = np.repeat(np.arange(start, stop, dtype=np.int64), np.diff(release.offsets[start : stop + 1]))
     columns: dict[str, pa.Array] = {
         "uid": to_arrow_array(records),
         "t_start": to_arrow_array(start_s * 1000).cast(_TIME),
@@ -80,7 +95,7 @@ _GEO = {
 }
 
 
-def _polygons(frame: Frame, west: Any, east: Any, south: Any, north: Any) -> pa.ChunkedArray:
+def _polygons(frame: Frame, west: Any, east: Any, south: Any, north: Any) -> pa.Array:
     """Give each box's corners in degrees as WKB, counter-clockwise."""
     if frame.crs is None:
         raise SettingsError("polygons need geography: this data came as grid cells without a CRS")
@@ -90,11 +105,6 @@ def _polygons(frame: Frame, west: Any, east: Any, south: Any, north: Any) -> pa.
     for n, (easting, northing) in enumerate(corners):
         lng, lat = frame.degrees(easting.astype(np.float64), northing.astype(np.float64))
         wkb["ring"][:, n, 0], wkb["ring"][:, n, 1] = lng, lat
-    parts = [wkb[start : start + _PER_CHUNK] for start in range(0, len(wkb), _PER_CHUNK)]
-    return pa.chunked_array([_binary(part) for part in parts], type=pa.binary())
-
-
-def _binary(wkb: NDArray[Any]) -> pa.Array:
     offsets = np.arange(len(wkb) + 1, dtype=np.int32) * np.int32(_WKB.itemsize)
     return pa.Array.from_buffers(pa.binary(), len(wkb), [None, pa.py_buffer(offsets), pa.py_buffer(wkb)])
 

@@ -1,4 +1,4 @@
-"""Distinct whole numbers by sorting: much faster than `np.unique`, above all on rows packed into one number."""
+"""Arrays of whole numbers: distinct ones by sorting, lists cut into blocks, the narrowest type that holds them."""
 
 from __future__ import annotations
 
@@ -7,13 +7,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
-__all__ = ["distinct", "fresh"]
+__all__ = ["ROWS", "blocks", "distinct", "fresh", "narrow", "spread", "starts_of"]
+
+ROWS = 1_000_000
+_INT32 = np.iinfo(np.int32)
 
 
 def distinct(values: NDArray[Any]) -> NDArray[Any]:
-    """Give the distinct values in order.
+    """Give the distinct values in order; much faster than `np.unique`.
 
     >>> distinct(np.array([3, 1, 3])).tolist()
     [1, 3]
@@ -34,3 +39,54 @@ def fresh(*columns: NDArray[Any]) -> NDArray[np.bool_]:
     for column in columns:
         new[1:] |= column[1:] != column[:-1]
     return new
+
+
+def blocks(sizes: NDArray[np.int64], rows: int = ROWS) -> Iterator[slice]:
+    """Cut a list of sizes into consecutive blocks of at most `rows` together (or a single larger one).
+
+    >>> [(part.start, part.stop) for part in blocks(np.array([3, 3, 9, 1]), 6)]
+    [(0, 2), (2, 3), (3, 4)]
+    """
+    ends = np.cumsum(sizes)
+    start = 0
+    while start < len(sizes):
+        before = int(ends[start - 1]) if start else 0
+        end = max(start + 1, int(np.searchsorted(ends, before + rows, side="right")))
+        yield slice(start, end)
+        start = end
+
+
+def narrow(values: NDArray[Any]) -> NDArray[Any]:
+    """Give whole numbers as int32 if all of them fit, else as int64.
+
+    >>> narrow(np.array([1, 2.0])).dtype, narrow(np.array([2**31])).dtype
+    (dtype('int32'), dtype('int64'))
+    """
+    fits = not values.size or (values.min() >= _INT32.min and values.max() <= _INT32.max)
+    return values.astype(np.int32 if fits else np.int64, copy=False)
+
+
+def starts_of(counts: NDArray[Any]) -> NDArray[np.int64]:
+    """Give where lists of these lengths start one after the other, and where the last ends.
+
+    >>> starts_of(np.array([2, 0, 3])).tolist()
+    [0, 2, 2, 5]
+    """
+    starts = np.zeros(len(counts) + 1, dtype=np.int64)
+    np.cumsum(counts, out=starts[1:])
+    return starts
+
+
+def spread(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Give the number of the list of each row; the same as `np.repeat` of 0, 1, 2 …, which blocks other threads.
+
+    >>> spread(np.array([2, 0, 3])).tolist()
+    [0, 0, 2, 2, 2]
+    """
+    full = np.flatnonzero(counts)
+    ends = np.cumsum(counts[full])
+    rows = np.zeros(int(ends[-1]) if len(full) else 0, dtype=np.int64)
+    if len(full):
+        rows[0] = full[0]
+        rows[ends[:-1]] = np.diff(full)
+    return np.cumsum(rows, out=rows)

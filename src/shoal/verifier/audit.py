@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from shoal.verifier.original import Original
-    from shoal.verifier.records import Records
+    from shoal.verifier.crowd import Crowd
+    from shoal.verifier.records import Catalogue
     from shoal.verifier.verdict import Findings
 
 __all__ = ["Witnesses", "read_audit"]
@@ -56,9 +56,7 @@ class Witnesses:
         return replace(self, good=good)
 
 
-def read_audit(
-    findings: Findings, audit: str | Path | pa.Table, people: Original, records: Records
-) -> Witnesses | None:
+def read_audit(findings: Findings, audit: str | Path | pa.Table, people: Crowd, records: Catalogue) -> Witnesses | None:
     """Read an audit and check that it makes sense; None (and a failure of kind `audit`) if it does not.
 
     Every person inside the claim has a row, every record an owner among its members, and nobody twice.
@@ -101,7 +99,7 @@ def _table(audit: str | Path | pa.Table) -> pa.Table:
         raise CannotCheck("the audit file can't be read; give the file that --audit wrote") from None
 
 
-def _users(labels: Any, people: Original) -> NDArray[np.int64]:
+def _users(labels: Any, people: Crowd) -> NDArray[np.int64]:
     """Give the index of each label among the people inside the claim, -1 for unknown ones."""
     known = people.labels.cast(pa.large_string())
     places = pc.index_in(labels.cast(pa.large_string()), value_set=known)
@@ -129,7 +127,7 @@ def _check_rows(findings: Findings, owner: Any, member: Any, record: Any, empty:
 
 
 def _check_owners(
-    findings: Findings, owner: Any, member: Any, record: Any, empty: Any, people: Original, records: Records
+    findings: Findings, owner: Any, member: Any, record: Any, empty: Any, people: Crowd, records: Catalogue
 ) -> None:
     rows = ~empty
     owned = distinct(record[rows] * len(people) + owner[rows])

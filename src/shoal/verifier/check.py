@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
 
 from shoal.errors import CannotCheck, SettingsError
 from shoal.progress import SILENT
@@ -11,14 +14,15 @@ from shoal.release import Claim, Release
 from shoal.trajectories import Trajectories
 from shoal.verifier.audit import read_audit
 from shoal.verifier.cover import check_concealment, check_cover
+from shoal.verifier.crowd import open_crowd
 from shoal.verifier.grid import Grid
 from shoal.verifier.header import Header, check_header, read_header
 from shoal.verifier.identical import check_identical
 from shoal.verifier.integrity import check_counts, check_manifest, read_manifest, rounding
-from shoal.verifier.leaks import check_metadata, check_values
+from shoal.verifier.leaks import check_metadata, check_text, check_values
 from shoal.verifier.order import check_labels, check_numbering
-from shoal.verifier.original import read_original
-from shoal.verifier.published import open_file, read_columns, records_of, records_of_release
+from shoal.verifier.published import open_file
+from shoal.verifier.scan import Scan, records_of_release, scan_file
 from shoal.verifier.truth import check_boxes, check_members
 from shoal.verifier.verdict import Findings, Verdict
 
@@ -26,16 +30,16 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    import pyarrow as pa
-
     from shoal.io.options import ReadOptions
     from shoal.progress import Progress
     from shoal.verifier.audit import Witnesses
-    from shoal.verifier.original import Original
-    from shoal.verifier.published import Columns, File
-    from shoal.verifier.records import Records
+    from shoal.verifier.crowd import Crowd
+    from shoal.verifier.published import File
+    from shoal.verifier.records import Catalogue
 
-__all__ = ["verify"]
+__all__ = ["MAX_SUPPRESSED", "verify"]
+
+MAX_SUPPRESSED = 0.2  # the largest share of samples that may be left out
 
 
 @dataclass(frozen=True)
@@ -43,10 +47,10 @@ class _Opened:
     """A release whose grid and claim are known: its records and, if it is a file, what the file holds."""
 
     header: Header
-    records: Records
+    records: Catalogue
     audit: pa.Table | None = None
     file: File | None = None
-    columns: Columns | None = None
+    scan: Scan | None = None
     counts: dict[str, int] | None = None
     suppressed: int = 0
 
@@ -61,8 +65,9 @@ def verify(
     crs: str | None = None,
     claim: Claim | None = None,
     suppressed: int | None = None,
-    max_suppressed: float = 0.2,
+    max_suppressed: float = MAX_SUPPRESSED,
     exact: bool = False,
+    memory: int | None = None,
     threads: int | None = None,
     work_dir: Path | None = None,
     progress: Progress = SILENT,
@@ -75,11 +80,15 @@ def verify(
     as keywords too (`tz="America/New_York"`), and, where the release itself does not say, `crs` and `claim`. `k`
     may ask for more than is claimed, not for less. With the private `audit` file truth and suppression are checked
     too; `suppressed` is the exact number of suppressed samples, if it is known (from the private run record);
-    where nobody states any, there are none. `exact` counts cover beyond k.
+    where nobody states any, there are none. `exact` counts cover beyond k. `memory` is what the check may take, in
+    bytes (None: what is available).
     Output: a `Verdict`; `CannotCheck` if no verdict is possible.
-    Guarantee: `ok` only if the claim was checked and every check that could run passed; what could not is said.
+    Guarantee: `ok` only if the claim was checked and every check that could run passed; what could not is said. The
+    verdict is the same whatever `memory` and `threads` are; claims other than identical groups need everybody's
+    samples at once and raise `TooLarge` if these do not fit.
     Nothing of `methods`, `neighbours` or `kernels` is used; only the parsing of files is shared.
-    Cost: with an audit, one binary search for each sample of each member; without, for each candidate.
+    Cost: with an audit, two binary searches for each box of each member's record; without, for each candidate. In
+    memory the boxes stay, 24 bytes each, identical records once; the original is gone through in parts.
 
     >>> import numpy as np, pyarrow as pa
     >>> from shoal import Frame
@@ -95,26 +104,42 @@ def verify(
     findings = Findings()
     options = _reading(options, reading)
     with progress.stage("reading the release"):
-        opened = _open(findings, original, release, options=options, crs=crs, claim=claim)
+        opened = _open(findings, original, release, options=options, crs=crs, claim=claim, threads=threads)
     if opened is None:
         return findings.verdict(Claim("none", why="unreadable"))
     asked = _asked_k(findings, k, opened.header)
-    with progress.stage("reading the original"):
-        people = read_original(
-            original, options, opened.header.grid, threads=threads, work_dir=work_dir, progress=progress
-        )
-    _note_sizes(findings, people, opened.records, asked)
-    with progress.stage("checking records and members"):
-        check_boxes(findings, opened.records)
-        audit = opened.audit if audit is None else audit
-        kept, witnesses = _check_audit(findings, opened, people, audit, suppressed, max_suppressed)
-    with progress.stage("counting who hides whom"):
-        stated = None if audit is not None else _stated(opened, suppressed)
-        _check_claim(findings, opened, kept, asked, witnesses, exact=exact, stated=stated)
-    with progress.stage("looking for leaks"):
-        _check_file(findings, opened, people, asked, witnesses, suppressed)
+    audit = opened.audit if audit is None else audit
+    with ExitStack() as reading_on:
+        with progress.stage("reading the original"):
+            people = reading_on.enter_context(
+                open_crowd(
+                    original,
+                    options,
+                    opened.header.grid,
+                    memory=_left(memory, opened, audit),
+                    threads=threads,
+                    work_dir=work_dir,
+                    progress=progress,
+                )
+            )
+        _note_sizes(findings, people, opened.records, asked)
+        with progress.stage("checking records and members"):
+            check_boxes(findings, opened.records)
+            kept, witnesses = _check_audit(findings, opened, people, audit, suppressed, max_suppressed, threads)
+        with progress.stage("counting who hides whom"):
+            stated = None if audit is not None else _stated(opened, suppressed)
+            _check_claim(findings, opened, kept, asked, witnesses, exact=exact, stated=stated, threads=threads)
+        with progress.stage("looking for leaks"):
+            _check_file(findings, opened, people, asked, witnesses, suppressed)
     _note_result(findings, opened, len(people), asked)
     return findings.verdict(opened.header.claim)
+
+
+def _left(memory: int | None, opened: _Opened, audit: Any) -> int | None:
+    """Give what of the memory is left besides the records and the audit, which stay."""
+    if memory is None:
+        return None
+    return max(0, memory - opened.records.nbytes - (audit.nbytes if isinstance(audit, pa.Table) else 0))
 
 
 def _reading(options: ReadOptions | None, reading: dict[str, Any]) -> ReadOptions | None:
@@ -134,6 +159,7 @@ def _open(
     options: ReadOptions | None,
     crs: str | None,
     claim: Claim | None,
+    threads: int | None,
 ) -> _Opened | None:
     """Read a release up to its records; None, with the failure noted, if it can't be understood so far."""
     if isinstance(release, Release):
@@ -143,7 +169,8 @@ def _open(
         header = Header(
             Grid(frame.crs, frame.cell_m, frame.slot_s), release.claim, release.claim.k or release.parameters.get("k")
         )
-        return _Opened(header, records_of_release(release), _audit_of(release), suppressed=release.suppressed)
+        records = records_of_release(release, threads=threads)
+        return _Opened(header, records, _audit_of(release), suppressed=release.suppressed)
     file = open_file(release)
     manifest = check_manifest(findings, file.path, read_manifest(file.path), file.stated, is_csv=file.is_csv)
     if "integrity" not in findings.checked:
@@ -159,11 +186,13 @@ def _open(
         check_header(findings, stated)
         _note_other_settings(findings, header, options, crs, claim)
     check_metadata(findings, file, own=stated is not None)
-    columns = read_columns(findings, file, header.grid)
-    if columns is None:
+    scan = scan_file(findings, file, header.grid, threads=threads)
+    if scan is None:
         return None
+    if file.is_csv and stated is not None:
+        check_text(findings, scan, file)
     counts = None if manifest is None else manifest["counts"]
-    return _Opened(header, records_of(columns, header.grid), None, file, columns, counts)
+    return _Opened(header, scan.records, None, file, scan, counts)
 
 
 def _audit_of(release: Release) -> pa.Table | None:
@@ -209,14 +238,14 @@ def _asked_k(findings: Findings, k: int | None, header: Header) -> int:
     return max(k or 0, header.k or 0)
 
 
-def _note_sizes(findings: Findings, people: Original, records: Records, k: int) -> None:
+def _note_sizes(findings: Findings, people: Crowd, records: Catalogue, k: int) -> None:
     findings.figures.update(
         users=len(people),
-        samples=len(people.t),
+        samples=people.samples,
         users_outside=people.outside,
         rows_outside=people.rows_outside,
         records=len(records),
-        boxes=len(records.boxes),
+        boxes=int(records.unique.counts[records.groups].sum()),
         k=k,
     )
     outside = sum(people.outside.values())
@@ -230,16 +259,17 @@ def _note_sizes(findings: Findings, people: Original, records: Records, k: int) 
 def _check_audit(
     findings: Findings,
     opened: _Opened,
-    people: Original,
+    people: Crowd,
     audit: str | Path | pa.Table | None,
     suppressed: int | None,
     max_suppressed: float,
-) -> tuple[Original, Witnesses | None]:
+    threads: int | None,
+) -> tuple[Crowd, Witnesses | None]:
     """Check members, truth and suppression; give the people with their published samples and the witnesses."""
     if audit is None:
         findings.skip("truth of members and suppression, which need the audit file")
         stated = _declared(opened, suppressed)[0]
-        if stated > max_suppressed * len(people.t):
+        if stated > max_suppressed * people.samples:
             findings.fail("suppression", f"More than {max_suppressed:.0%} of the samples are stated to be suppressed.")
         return people, None
     witnesses = read_audit(findings, audit, people, opened.records)
@@ -254,6 +284,7 @@ def _check_audit(
         declared=declared,
         tolerance=tolerance,
         max_suppressed=max_suppressed,
+        threads=threads,
     )
 
 
@@ -276,21 +307,23 @@ def _stated(opened: _Opened, suppressed: int | None) -> int | None:
 def _check_claim(
     findings: Findings,
     opened: _Opened,
-    people: Original,
+    people: Crowd,
     k: int,
     witnesses: Witnesses | None,
     *,
     exact: bool,
     stated: int | None,
+    threads: int | None,
 ) -> None:
     """Check the claim; `stated` is how many samples are said to be suppressed where no audit tells which."""
     name = opened.header.claim.name
     if name == "k-anonymity":
-        check_identical(findings, people, opened.records, k, witnesses=witnesses, stated=stated)
+        check_identical(findings, people, opened.records, k, witnesses=witnesses, stated=stated, threads=threads)
         return
-    check_cover(findings, people, opened.records, k, witnesses=witnesses, exact=exact)
+    everybody = people.whole()
+    check_cover(findings, everybody, opened.records, k, witnesses=witnesses, exact=exact)
     if name == "k-concealment":
-        check_concealment(findings, people, opened.records, k, witnesses=witnesses)
+        check_concealment(findings, everybody, opened.records, k, witnesses=witnesses)
     if stated is not None and findings.failures <= {"cover"}:
         raise CannotCheck("samples were suppressed, so cover can't be told from loss; give the audit file: --audit")
 
@@ -298,18 +331,20 @@ def _check_claim(
 def _check_file(
     findings: Findings,
     opened: _Opened,
-    people: Original,
+    people: Crowd,
     k: int,
     witnesses: Witnesses | None,
     suppressed: int | None,
 ) -> None:
-    if opened.file is None or opened.columns is None:
+    if opened.file is None or opened.scan is None:
         return
-    check_values(findings, opened.columns, opened.header.grid, k, opened.file, claim=opened.header.claim.name)
+    check_values(findings, opened.scan, k, opened.file, claim=opened.header.claim.name)
     if opened.counts is not None:
         none = None if _declared(opened, suppressed)[0] else 0
         missing = findings.figures.get("suppressed_samples", none)
-        check_counts(findings, opened.counts, len(opened.records), None if missing is None else len(people.t) - missing)
+        check_counts(
+            findings, opened.counts, len(opened.records), None if missing is None else people.samples - missing
+        )
     check_numbering(findings, opened.records)
     check_labels(findings, people, opened.records, witnesses)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.errors import TooLarge
+from shoal.verifier.arrays import spread, starts_of
 from shoal.verifier.candidates import one_way_candidates, partial_candidates, two_way_candidates
 from shoal.verifier.pairs import hold, two_way
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from shoal.verifier.audit import Witnesses
     from shoal.verifier.original import Original
-    from shoal.verifier.records import Records
+    from shoal.verifier.records import Catalogue, Records
     from shoal.verifier.verdict import Findings
 
 __all__ = [
@@ -42,7 +43,7 @@ _LEAST_MEMBERS = 2
 def check_cover(
     findings: Findings,
     people: Original,
-    records: Records,
+    records: Catalogue,
     k: int,
     *,
     witnesses: Witnesses | None = None,
@@ -53,14 +54,14 @@ def check_cover(
     The witnesses that an audit claims are counted first; whoever is short of k is searched among all records.
     A record that covers a single user hides nobody, however many others cover her: it is her raw data.
     """
-    users = np.flatnonzero(people.counts > 0)
-    if exact and len(users) * len(records.distinct()) > _ONE_WAY_PAIRS:
+    users, unique = np.flatnonzero(people.counts > 0), records.unique
+    if exact and len(users) * len(unique) > _ONE_WAY_PAIRS:
         raise TooLarge("counting all cover of so many users would take days; leave out --exact, or take fewer users")
     counts = np.zeros(len(people), dtype=np.int64)
     if witnesses is not None and not exact:
         counts = witnesses.persons()
     short = users[counts[users] < k]
-    counts[short], reach = tally_cover(people, records, short, stop_at=None if exact else k)
+    counts[short], reach = tally_cover(people, unique, short, stop_at=None if exact else k)
     short = short[counts[short] < k]
     published = int(records.weights.sum())
     findings.fail_if(published > len(people), "cover", "There are more records than users.")
@@ -75,9 +76,9 @@ def check_cover(
     if witnesses is not None:
         _check_members(findings, np.bincount(witnesses.records[witnesses.good], minlength=len(records)))
     else:
-        reach = complete_reach(people, records, reach)
+        reach = complete_reach(people, unique, reach)
         _check_members(findings, reach if exact else np.minimum(reach, _LEAST_MEMBERS))
-    _report_one_way(findings, people, records, users if exact else short, k, exact=exact)
+    _report_one_way(findings, people, unique, users if exact else short, k, exact=exact)
 
 
 def _check_members(findings: Findings, members: NDArray[np.int64]) -> None:
@@ -88,28 +89,55 @@ def _check_members(findings: Findings, members: NDArray[np.int64]) -> None:
 
 
 def check_concealment(
-    findings: Findings, people: Original, records: Records, k: int, *, witnesses: Witnesses | None = None
+    findings: Findings, people: Original, records: Catalogue, k: int, *, witnesses: Witnesses | None = None
 ) -> None:
-    """Check what k-concealment asks beyond cover: at least k users in every record, and no link that tells.
+    """Check what k-concealment asks beyond cover: k users in every record, and k records that may be anybody's own.
 
-    With an audit, every link from a user to the owner of a record that covers her must lie inside a strongly
-    connected component of the cover graph: then every link is part of a full exchange of owners.
+    Without an audit: every record covers at least k users. With one: call a record *open* to a user it covers if
+    both lie in one strongly connected component of the cover graph, in which everybody points to the owners of the
+    records that cover her; exactly then some full exchange of owners, all by records that cover them, gives it to
+    her. Every record must be open to at least k users, at least k records to every user, and every record to all
+    whom the audit merged into it. Cover that is nobody's doing (a passer-by who happens to fit) only adds links:
+    one that can't be exchanged lets an adversary rule that record out for her, and those that count are left.
     """
-    links = list(cover_pairs(people, records, np.flatnonzero(people.counts > 0)))
-    user, record = (np.concatenate([[], *(link[side] for link in links)]).astype(np.int64) for side in (0, 1))
-    thin = int((np.bincount(record, minlength=len(records)) < k).sum())
+    links = list(cover_pairs(people, records.unique, np.flatnonzero(people.counts > 0)))
+    user, kind = (np.concatenate([[], *(link[side] for link in links)]).astype(np.int64) for side in (0, 1))
+    thin = int((np.bincount(kind, minlength=len(records.unique))[records.groups] < k).sum())
     findings.fail_if(thin, "cover", f"{thin:,} records hide fewer than {k} users.")
     if witnesses is None:
         findings.skip("whether owners can be told apart, which needs the audit file")
         return
+    user, record = _by_record(records, user, kind)
+    part = _components(len(people), user, witnesses.owner[record])
+    is_open = part[user] == part[witnesses.owner[record]]
+    told = int((np.bincount(user[is_open], minlength=len(people))[people.counts > 0] < k).sum())
+    findings.fail_if(told, "cover", f"{told:,} users may own fewer than {k} of the records that cover them.")
+    told = int((np.bincount(record[is_open], minlength=len(records)) < k).sum())
+    findings.fail_if(told, "cover", f"{told:,} records may be owned by fewer than {k} users.")
+    owners = witnesses.owner[witnesses.records]
+    telling = int((part[witnesses.users] != part[owners])[witnesses.good].sum())
+    findings.fail_if(telling, "cover", f"{telling:,} links between members and records can't be exchanged with others.")
+
+
+def _by_record(
+    records: Catalogue, user: NDArray[np.int64], kind: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Turn links to kinds of identical records into links to each record of the kind."""
+    size = np.bincount(records.groups, minlength=len(records.unique))
+    of_kind = np.argsort(records.groups, kind="stable")
+    link = spread(size[kind])
+    place = np.arange(len(link)) - starts_of(size[kind])[link]
+    return user[link], of_kind[starts_of(size)[kind[link]] + place]
+
+
+def _components(n: int, start: NDArray[np.int64], end: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Give the strongly connected component of each node of a graph."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    owner = witnesses.owner[record]
-    graph = coo_array((np.ones(len(user), dtype=np.int8), (user, owner)), shape=(len(people), len(people)))
+    graph = coo_array((np.ones(len(start), dtype=np.int8), (start, end)), shape=(n, n))
     _, part = connected_components(graph, directed=True, connection="strong")
-    telling = int((part[user] != part[owner]).sum())
-    findings.fail_if(telling, "cover", f"{telling:,} links between users and records can't be exchanged with others.")
+    return np.asarray(part, dtype=np.int64)
 
 
 def count_cover(

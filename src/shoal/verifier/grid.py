@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.errors import CannotCheck
+from shoal.parallel import run_ranges
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = ["Grid"]
 
-_BATCH = 4_000_000
+_BATCH = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -28,16 +29,22 @@ class Grid:
 
     def cells(self, lng: NDArray[np.float64], lat: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[Any]]:
         """Give floor(metres / cell_m) of WGS84 degrees as float64, not finite where the projection has no place."""
-        east, north = np.empty_like(lng), np.empty_like(lat)
-        for start in range(0, len(lng), _BATCH):
-            part = slice(start, start + _BATCH)
-            east[part], north[part] = self._transform(lng[part], lat[part], "FORWARD")
+        east, north = self._transform(lng, lat, "FORWARD")
         return np.floor(east / self.cell_m), np.floor(north / self.cell_m)
 
-    def degrees(self, east: NDArray[np.float64], north: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[Any]]:
+    def degrees(
+        self, east: NDArray[np.float64], north: NDArray[np.float64], *, threads: int | None = None
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Give the WGS84 longitude and latitude of metres."""
-        lng, lat = self._transform(east, north, "INVERSE")
-        return np.asarray(lng), np.asarray(lat)
+        lng, lat = np.empty_like(east), np.empty_like(north)
+
+        def work(start: int, stop: int) -> None:
+            part = slice(start, stop)
+            lng[part], lat[part] = self._transform(east[part], north[part], "INVERSE")
+
+        ranges = ((start, min(start + _BATCH, len(east))) for start in range(0, len(east), _BATCH))
+        run_ranges(work, ranges, threads=threads)
+        return lng, lat
 
     def slots(self, epoch_ms: NDArray[np.int64]) -> NDArray[np.int64]:
         """Give floor(UTC epoch seconds / slot_s)."""

@@ -19,7 +19,14 @@ _KEYS = {"format", "method", "parameters", "claim", "cell_m", "slot_s", "crs"}
 _METHOD = re.compile(r"[a-z][a-z0-9-]{0,23}")
 _SETTINGS: dict[str, dict[str, tuple[str, ...] | None]] = {
     # The public settings of each method besides k: the words it may be, None for a count.
-    "k-scale": {"constraint": ("nu-k-pick", "k-pick", "full"), "candidates": None},
+    "shoal": {"max_span_m": None, "max_duration_s": None},
+    "k-concealment": {"candidates": None},
+    "k-scale": {
+        "constraint": ("nu-k-pick", "k-pick", "full"),
+        "candidates": None,
+        "picking": ("marginal",),
+        "max_members": None,
+    },
 }
 _CODE = re.compile(r"(EPSG|epsg|ESRI|esri|OGC|IGNF):[A-Za-z0-9_.]{1,20}")
 _NUMBER = r"-?\d{1,9}(\.\d{1,16})?"

@@ -2,31 +2,37 @@
 
 from __future__ import annotations
 
+from threading import Lock
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal.parallel import run_ranges
 from shoal.verifier.cover import cover_pairs, partly_inside
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.verifier.audit import Witnesses
+    from shoal.verifier.crowd import Crowd
     from shoal.verifier.original import Original
-    from shoal.verifier.records import Records
+    from shoal.verifier.records import Catalogue, Records
     from shoal.verifier.verdict import Findings
 
 __all__ = ["check_identical"]
 
+_USERS = 5_000
+
 
 def check_identical(
     findings: Findings,
-    people: Original,
-    records: Records,
+    people: Crowd,
+    records: Catalogue,
     k: int,
     *,
     witnesses: Witnesses | None = None,
     stated: int | None = None,
+    threads: int | None = None,
 ) -> None:
     """Check the claim `k-anonymity(k)`.
 
@@ -35,7 +41,7 @@ def check_identical(
     least k such users, or a copied record would hide one person among her own copies. `stated` is how many
     samples at most are said to be suppressed where no audit tells which: see `_check_partly`.
     """
-    unique = records.distinct()
+    unique = records.unique
     small = int((unique.weights < k).sum())
     findings.fail_if(small, "identical", f"{small:,} groups of identical records are smaller than {k}.")
     published = int(records.weights.sum())
@@ -53,16 +59,32 @@ def check_identical(
         inside[witnesses.users[own]] = True
         persons += np.bincount(records.groups[witnesses.records[own]], minlength=len(unique))
     else:
-        for user, record in cover_pairs(people, unique, np.arange(len(people))):
-            inside[user] = True
-            persons += np.bincount(record, minlength=len(unique))
+        for start, part in people.parts():
+            _search(part, unique, inside[start : start + len(part)], persons, threads)
     left_out = int((~inside & (people.counts > 0)).sum())
     findings.fail_if(left_out, "identical", f"{left_out:,} users are not inside the record of a group.")
     _check_persons(findings, persons, k)
     findings.figures["min_cover"] = 0 if left_out else findings.figures["min_group"]
 
 
-def _check_partly(findings: Findings, people: Original, unique: Records, k: int, stated: int) -> None:
+def _search(
+    part: Original, unique: Records, inside: NDArray[np.bool_], persons: NDArray[np.int64], threads: int | None
+) -> None:
+    """Note who is inside the record of a group, and count the persons of each group."""
+    counting = Lock()
+    unique.prepare()
+
+    def work(start: int, stop: int) -> None:
+        for user, record in cover_pairs(part, unique, np.arange(start, stop)):
+            with counting:
+                inside[user] = True
+                np.add.at(persons, record, 1)
+
+    ranges = ((start, min(start + _USERS, len(part))) for start in range(0, len(part), _USERS))
+    run_ranges(work, ranges, threads=threads)
+
+
+def _check_partly(findings: Findings, people: Crowd, unique: Records, k: int, stated: int) -> None:
     """Check what must be true whichever samples were suppressed.
 
     Every group has at least k users with a sample in each of its boxes; and even if everybody were in the group
@@ -70,9 +92,10 @@ def _check_partly(findings: Findings, people: Original, unique: Records, k: int,
     """
     persons = np.zeros(len(unique), dtype=np.int64)
     least = people.counts.copy()
-    for user, record, outside in partly_inside(people, unique):
-        persons += np.bincount(record, minlength=len(unique))
-        np.minimum.at(least, user, outside)
+    for start, part in people.parts():
+        for user, record, outside in partly_inside(part, unique):
+            np.add.at(persons, record, 1)
+            np.minimum.at(least, start + user, outside)
     _check_persons(findings, persons, k)
     if least.sum() > stated:
         findings.fail("suppression", "More samples are outside every group than were stated to be suppressed.")

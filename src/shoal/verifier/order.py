@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.verifier.audit import Witnesses
-    from shoal.verifier.original import Original
-    from shoal.verifier.records import Records
+    from shoal.verifier.crowd import Crowd
+    from shoal.verifier.records import Catalogue
     from shoal.verifier.verdict import Findings
 
 __all__ = ["check_labels", "check_numbering"]
@@ -29,21 +29,22 @@ _LEAST_USERS = 20
 # Two tests for each list; for few records and many equal values they are up to ten times too severe.
 _LEAST_P = 5e-8
 _SHUFFLES = 20
+_TRIED = 50_000
 _RANKINGS = 3
 
 
-def check_numbering(findings: Findings, records: Records) -> None:
+def check_numbering(findings: Findings, records: Catalogue) -> None:
     """Check that the numbers do not follow anything in the records, and that identical ones are not side by side."""
     if len(records) < _LEAST_USERS:
         findings.say(f"Order was not judged: that needs {_LEAST_USERS} records.")
         return
-    first, last, bounds = records.ends
-    sizes = bounds[:, 1::2] - bounds[:, 0::2] + 1
     groups = records.groups
+    first, last, bounds = (edges[groups] for edges in records.unique.ends)
+    sizes = bounds[:, 1::2] - bounds[:, 0::2] + 1
     quantities = {
         "when they begin": first[:, 0],
         "when they end": last[:, 1],
-        "how many boxes they have": records.counts,
+        "how many boxes they have": records.unique.counts[groups],
         "where they begin": first[:, 2] + first[:, 3],
         "where they begin (second axis)": first[:, 4] + first[:, 5],
         "how far they reach": sizes[:, 1] + sizes[:, 2],
@@ -58,7 +59,7 @@ def check_numbering(findings: Findings, records: Records) -> None:
         findings.fail("leaks", "Identical records are numbered side by side more often than by chance.")
 
 
-def check_labels(findings: Findings, people: Original, records: Records, witnesses: Witnesses | None) -> None:
+def check_labels(findings: Findings, people: Crowd, records: Catalogue, witnesses: Witnesses | None) -> None:
     """Check that the numbers have nothing to do with the original labels, or with an order of the users.
 
     With an audit the owner of each record is known. Without one, the user that a number would point at is tried:
@@ -114,8 +115,10 @@ def _runs(values: NDArray[np.int64]) -> float:
     random = np.random.default_rng(n)
     p_values = []
     for _ in range(_RANKINGS):
+        shuffled = np.empty(n, dtype=np.int64)
+        shuffled[random.permutation(n)] = np.arange(n)
         rank = np.empty(n)
-        rank[np.lexsort((random.permutation(n), values))] = np.arange(n)
+        rank[shuffled[np.argsort(values[shuffled], kind="stable")]] = np.arange(n)
         unit = (rank - rank.mean()) / rank.std()
         p_values.append(float(ndtr(-np.sum(unit[1:] * unit[:-1]) / np.sqrt(n))))
     return max(p_values)
@@ -127,17 +130,23 @@ def _too_many(seen: int, expected: float) -> bool:
     return bool(seen > 0 and pdtrc(seen - 1, max(expected, 1e-9)) < _LEAST_P)
 
 
-def _points_at(people: Original, records: Records, values: NDArray[np.int64]) -> bool:
+def _points_at(people: Crowd, records: Catalogue, values: NDArray[np.int64]) -> bool:
+    """Say whether the records with these numbers fit their users more often than shuffled ones do."""
     from scipy.special import bdtrc
 
-    users = np.flatnonzero((values >= 0) & (values < len(records)) & (people.counts > 0))
-    if not len(users):
-        return False
     random = np.random.default_rng(len(records))
-    fits = int(two_way(people, records, users, values[users]).sum())
-    chance = 0
-    for _ in range(_SHUFFLES):
-        chance += int(two_way(people, records, users, random.permutation(len(records))[values[users]]).sum())
+    users = np.flatnonzero((values >= 0) & (values < len(records)) & (people.counts > 0))
+    if len(users) > _TRIED:
+        users = np.sort(random.choice(users, _TRIED, replace=False))
+    shuffles = [random.permutation(len(records)) for _ in range(_SHUFFLES)]
+    fits = chance = 0
+    for start, part in people.parts():
+        mine = users[(users >= start) & (users < start + len(part))]
+        numbers = np.concatenate([values[mine], *(shuffle[values[mine]] for shuffle in shuffles)])
+        every = np.tile(mine - start, _SHUFFLES + 1)
+        good = two_way(part, records.unique, every, records.groups[numbers])
+        fits += int(good[: len(mine)].sum())
+        chance += int(good[len(mine) :].sum())
     return bool(fits > 0 and bdtrc(fits - 1, fits + chance, 1 / (_SHUFFLES + 1)) < _LEAST_P)
 
 
@@ -152,9 +161,8 @@ def _label_numbers(labels: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return numbers, rank
 
 
-def _canonical(people: Original) -> NDArray[np.int64]:
-    first = np.clip(people.offsets[:-1], 0, max(0, len(people.t) - 1))
-    order = np.lexsort((people.y[first], people.x[first], people.t[first], people.counts))
+def _canonical(people: Crowd) -> NDArray[np.int64]:
+    t, x, y = people.first.T
     rank = np.empty(len(people), dtype=np.int64)
-    rank[order] = np.arange(len(people))
+    rank[np.lexsort((y, x, t, people.counts))] = np.arange(len(people))
     return rank

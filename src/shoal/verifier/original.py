@@ -1,4 +1,4 @@
-"""The original people, from their events to the samples of the declared grid, computed here with NumPy alone."""
+"""The original samples of some users on the declared grid, computed here from their events with NumPy alone."""
 
 from __future__ import annotations
 
@@ -9,39 +9,40 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.errors import CannotCheck, InputError
-from shoal.trajectories import Trajectories
-from shoal.verifier.arrays import distinct, fresh
+from shoal.arrow import from_arrow_array, to_arrow_array
+from shoal.errors import CannotCheck
+from shoal.parallel import run_ranges
+from shoal.verifier.arrays import blocks, distinct, fresh, narrow, spread, starts_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
+    from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
     from shoal.io.events import Events
     from shoal.io.options import ReadOptions
-    from shoal.progress import Progress
+    from shoal.trajectories import Trajectories
     from shoal.verifier.grid import Grid
 
-__all__ = ["Original", "read_original"]
+__all__ = ["Original", "from_events", "from_trajectories"]
 
 _FAR = 2.0**31
+_CHUNK = 1 << 17
 
 
 @dataclass(frozen=True, eq=False)
 class Original:
-    """Everybody inside the claim: distinct samples, user after user, each user's sorted by (t, x, y).
+    """Some users inside the claim: distinct samples, user after user, each user's sorted by (t, x, y).
 
-    Granules are absolute (slots since the epoch). `outside` and `rows_outside` count the users and
-    the rows that the reading rules took out.
+    Granules are absolute (slots since the epoch), int32 where they fit. `outside` and `rows_outside` count the
+    users and the rows that the grid and the screening took out.
     """
 
     labels: Any
     offsets: NDArray[np.int64]
-    t: NDArray[np.int64]
-    x: NDArray[np.int64]
-    y: NDArray[np.int64]
+    t: NDArray[Any]
+    x: NDArray[Any]
+    y: NDArray[Any]
     outside: dict[str, int] = field(default_factory=dict)
     rows_outside: dict[str, int] = field(default_factory=dict)
 
@@ -54,133 +55,172 @@ class Original:
         return np.diff(self.offsets)
 
     @property
-    def owners(self) -> NDArray[np.int64]:
-        """The user of each sample."""
-        return np.repeat(np.arange(len(self)), self.counts)
+    def nbytes(self) -> int:
+        """How much memory the samples take."""
+        return self.t.nbytes + self.x.nbytes + self.y.nbytes
 
     def keep(self, samples: NDArray[np.bool_]) -> Original:
         """Give the same users with some samples only."""
-        counts = np.bincount(self.owners[samples], minlength=len(self))
-        offsets = np.concatenate([[0], np.cumsum(counts)])
+        offsets = np.searchsorted(np.flatnonzero(samples), self.offsets)
         return replace(self, offsets=offsets, t=self.t[samples], x=self.x[samples], y=self.y[samples])
 
 
-def read_original(
-    original: str | Path | Sequence[str | Path] | Trajectories,
-    options: ReadOptions | None,
-    grid: Grid,
-    *,
-    threads: int | None,
-    work_dir: Path | None,
-    progress: Progress,
-) -> Original:
-    """Give the people inside the claim on the grid of the release.
-
-    Input: files (parsed by the common reader, with the reading options of the release) or Trajectories that are
-    already on that grid. Guarantee: projection, cells, slots, de-duplication and screening are done here.
-    """
-    if isinstance(original, Trajectories):
-        return _from_trajectories(original, grid)
-    from shoal.io.events import read_events
-    from shoal.io.options import ReadOptions
-
-    chosen = options or ReadOptions()
-    chosen = chosen.model_copy(update={"crs": grid.crs, "cell_m": grid.cell_m, "slot_s": grid.slot_s})
-    try:
-        events = read_events(original, chosen, threads=threads, work_dir=work_dir, progress=progress)
-    except InputError as error:
-        raise CannotCheck(f"the original can't be read: {error}") from None
-    return _from_events(events, chosen, grid)
-
-
-def _from_trajectories(people: Trajectories, grid: Grid) -> Original:
+def from_trajectories(people: Trajectories, grid: Grid, threads: int | None) -> Original:
+    """Give Trajectories that are on the grid of the release; samples are sorted and made distinct where needed."""
     frame = people.frame
     if (frame.crs, frame.cell_m, frame.slot_s) != (grid.crs, grid.cell_m, grid.slot_s):
         raise CannotCheck(
             "the trajectories are on another grid than the release (CRS, cell or slot differ); "
             "read them again with the release's grid, or give the original files"
         )
-    users = np.repeat(np.arange(len(people)), people.counts)
-    t = people.t.astype(np.int64) + frame.origin_slot
-    return _distinct(users, t, people.x.astype(np.int64), people.y.astype(np.int64), people.labels)
+    t = narrow(people.t + np.int64(frame.origin_slot)) if frame.origin_slot else people.t
+    if (np.diff(people.offsets) > 0).all() and _is_sorted(people.offsets, t, people.x, people.y):
+        return Original(people.labels, people.offsets, t, people.x, people.y)
+    return arranged(spread(people.counts), t, people.x, people.y, people.labels, threads=threads)
 
 
-def _from_events(events: Events, options: ReadOptions, grid: Grid) -> Original:
-    t = grid.slots(events.epoch_ms)
-    if events.lng is not None and events.lat is not None:
-        x, y = grid.cells(events.lng, events.lat)
-    elif events.east is not None and events.north is not None:
-        x, y = np.floor(events.east / grid.cell_m), np.floor(events.north / grid.cell_m)
-    else:
-        raise CannotCheck("the original has no places that can be put on the grid")
-    users, t, x, y, unplaced = _placed(events.users, t, x, y)
-    everyone = _distinct(users, t, x, y, events.labels)
+def _is_sorted(offsets: NDArray[np.int64], t: NDArray[Any], x: NDArray[Any], y: NDArray[Any]) -> bool:
+    """Say whether every user's samples are in order and distinct."""
+    ahead = np.zeros(len(t), dtype=bool)
+    ahead[offsets[:-1]] = True
+    for start in range(1, len(t), _CHUNK):
+        here, before = slice(start, start + _CHUNK), slice(start - 1, min(start - 1 + _CHUNK, len(t) - 1))
+        later = (x[here] > x[before]) | ((x[here] == x[before]) & (y[here] > y[before]))
+        ahead[here] |= (t[here] > t[before]) | ((t[here] == t[before]) & later)
+    return bool(ahead.all())
+
+
+def from_events(events: Events, options: ReadOptions, grid: Grid, threads: int | None) -> Original:
+    """Put events on the grid, leave out repeated samples, and screen the users. Cost: a sort of one number a row."""
+    t, x, y, lost = _granules(events, grid, threads)
+    users = events.users
+    unplaced = int(lost.sum())
+    if unplaced:
+        users, t, x, y = users[~lost], t[~lost], x[~lost], y[~lost]
+    everyone = arranged(users, t, x, y, events.labels, threads=threads)
     few = everyone.counts < options.min_samples
     idle = np.zeros(len(everyone), dtype=bool)
     if options.min_active_days > 1:
         idle = _active_days(everyone, grid.slot_s, options.tz) < options.min_active_days
     outside = {
-        **events.account.users_dropped,
-        "no place in the CRS": len(distinct(events.users)) - len(everyone),
+        "no place in the CRS": len(events.labels) - len(everyone),
         "min_samples": int(few.sum()),
         "min_active_days": int((idle & ~few).sum()),
     }
     kept = _select(everyone, ~(few | idle))
-    rows = {**events.account.dropped, "no place in the CRS": unplaced}
-    return replace(kept, outside=_positive(outside), rows_outside=_positive(rows))
+    return replace(kept, outside=outside, rows_outside={"no place in the CRS": unplaced})
 
 
-def _positive(counts: dict[str, int]) -> dict[str, int]:
-    return {rule: int(count) for rule, count in counts.items() if count}
+def _granules(
+    events: Events, grid: Grid, threads: int | None
+) -> tuple[NDArray[Any], NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]:
+    """Give (t, x, y) of every event, and which events the CRS can't hold."""
+    lng, lat, east, north = events.lng, events.lat, events.east, events.north
+    edges = [grid.slots(np.asarray(edge)) for edge in (events.epoch_ms.min(initial=0), events.epoch_ms.max(initial=0))]
+    t = np.empty(len(events), dtype=narrow(np.array(edges)).dtype)
+    x, y = np.empty(len(events), dtype=np.int32), np.empty(len(events), dtype=np.int32)
+    lost = np.zeros(len(events), dtype=bool)
+
+    def work(start: int, stop: int) -> None:
+        part = slice(start, stop)
+        t[part] = grid.slots(events.epoch_ms[part])
+        if lng is not None and lat is not None:
+            column, row = grid.cells(lng[part], lat[part])
+        elif east is not None and north is not None:
+            column, row = np.floor(east[part] / grid.cell_m), np.floor(north[part] / grid.cell_m)
+        else:
+            raise CannotCheck("the original has no places that can be put on the grid")
+        lost[part] = ~((np.abs(column) < _FAR) & (np.abs(row) < _FAR))
+        if lost[part].any():
+            column, row = (np.where(lost[part], 0.0, values) for values in (column, row))
+        x[part], y[part] = column, row
+
+    run_ranges(work, _chunks(len(events)), threads=threads)
+    return t, x, y, lost
 
 
-def _placed(users: Any, t: Any, x: Any, y: Any) -> tuple[Any, Any, Any, Any, int]:
-    """Leave out the rows that the CRS can't hold."""
-    fits = (np.abs(x) < _FAR) & (np.abs(y) < _FAR)
-    lost = int((~fits).sum())
-    if lost:
-        users, t, x, y = users[fits], t[fits], x[fits], y[fits]
-    return users, t, x.astype(np.int64), y.astype(np.int64), lost
+def _chunks(rows: int) -> Iterator[tuple[int, int]]:
+    return ((start, min(start + _CHUNK, rows)) for start in range(0, rows, _CHUNK))
 
 
-def _distinct(users: Any, t: Any, x: Any, y: Any, labels: Any) -> Original:
-    users, t, x, y = _sorted_distinct(users, t, x, y)
-    starts = np.flatnonzero(fresh(users))
-    offsets = np.append(starts, len(users)).astype(np.int64)
-    return Original(labels.take(pa.array(users[starts])), offsets, t, x, y)
+def arranged(
+    users: NDArray[Any], t: NDArray[Any], x: NDArray[Any], y: NDArray[Any], labels: Any, *, threads: int | None = None
+) -> Original:
+    """Sort rows by user and sample and leave out repeated ones; labels without rows are left out as well.
 
-
-def _sorted_distinct(*columns: Any) -> list[Any]:
-    """Sort rows by their columns and leave out repeated ones; packed into one number wherever that has room."""
-    lows = [int(column.min(initial=0)) for column in columns]
-    bits = [(int(column.max(initial=0)) - low).bit_length() for column, low in zip(columns, lows, strict=True)]
+    Rows are packed into one number each wherever that has room.
+    """
+    columns = (users, t, x, y)
+    lows = [0, *(int(column.min()) if len(column) else 0 for column in columns[1:])]
+    highs = [int(column.max()) if len(column) else 0 for column in columns]
+    bits = [(high - low).bit_length() for high, low in zip(highs, lows, strict=True)]
     if sum(bits) > 63:
         order = np.lexsort(columns[::-1])
         ordered = [column[order] for column in columns]
         once = fresh(*ordered)
-        return [column[once] for column in ordered]
+        users, t, x, y = (column[once] for column in ordered)
+        offsets = np.searchsorted(users, np.arange(len(labels) + 1))
+    else:
+        packed = _packed(columns, lows, bits, threads)
+        present = np.arange(highs[0] + 1 if len(users) else 0, dtype=np.int64)
+        offsets = np.full(len(labels) + 1, len(packed), dtype=np.int64)
+        offsets[: len(present)] = np.searchsorted(packed, present << sum(bits[1:]))
+        t, x, y = _unpacked(packed, columns[1:], lows[1:], bits[1:], threads)
+    full = np.diff(offsets) > 0
+    offsets = np.append(offsets[:-1][full], len(t)).astype(np.int64)
+    return Original(labels if full.all() else labels.filter(to_arrow_array(full)), offsets, t, x, y)
+
+
+def _packed(
+    columns: tuple[NDArray[Any], ...], lows: list[int], bits: list[int], threads: int | None
+) -> NDArray[np.int64]:
+    """Give the distinct rows in order, each as one number."""
     packed = np.zeros(len(columns[0]), dtype=np.int64)
-    for column, low, size in zip(columns, lows, bits, strict=True):
-        packed = (packed << size) | (column.astype(np.int64) - low)
-    packed = distinct(packed)
-    unpacked = []
-    for low, size in zip(lows[::-1], bits[::-1], strict=True):
-        unpacked.append((packed & ((1 << size) - 1)) + low)
-        packed = packed >> size
-    return unpacked[::-1]
+
+    def work(start: int, stop: int) -> None:
+        part = slice(start, stop)
+        for column, low, size in zip(columns, lows, bits, strict=True):
+            packed[part] <<= size
+            packed[part] |= column[part] - np.int64(low)
+
+    run_ranges(work, _chunks(len(packed)), threads=threads)
+    packed.sort()
+    once = fresh(packed)
+    return packed if once.all() else packed[once]
+
+
+def _unpacked(
+    packed: NDArray[np.int64], like: tuple[NDArray[Any], ...], lows: list[int], bits: list[int], threads: int | None
+) -> list[NDArray[Any]]:
+    """Give the last columns of packed rows, of the same types as before."""
+    columns = [np.empty(len(packed), dtype=column.dtype) for column in like]
+
+    def work(start: int, stop: int) -> None:
+        rest = packed[start:stop]
+        for column, low, size in zip(columns[::-1], lows[::-1], bits[::-1], strict=True):
+            column[start:stop] = (rest & ((1 << size) - 1)) + low
+            rest = rest >> size
+
+    run_ranges(work, _chunks(len(packed)), threads=threads)
+    return columns
 
 
 def _active_days(people: Original, slot_s: int, tz: str) -> NDArray[np.int64]:
     """Count the local days on which a slot of each user starts."""
-    starts: Any = pa.array(people.t * slot_s * 1000).cast(pa.timestamp("ms", "UTC")).cast(pa.timestamp("ms", tz))
-    local_ms = pc.local_timestamp(starts).cast(pa.int64()).to_numpy(zero_copy_only=False)
-    days = local_ms // 86_400_000
-    days -= days.min(initial=0)
-    width = int(days.max(initial=0)) + 1
-    return np.bincount(distinct(people.owners * width + days) // width, minlength=len(people))
+    active = np.zeros(len(people), dtype=np.int64)
+    for part in blocks(people.counts):
+        t = people.t[people.offsets[part.start] : people.offsets[part.stop]].astype(np.int64)
+        instants: Any = to_arrow_array(t * slot_s * 1000).cast(pa.timestamp("ms", "UTC")).cast(pa.timestamp("ms", tz))
+        days = from_arrow_array(pc.local_timestamp(instants).cast(pa.int64())) // 86_400_000
+        days -= days.min(initial=0)
+        width = int(days.max(initial=0)) + 1
+        seen = distinct(spread(people.counts[part]) * width + days) // width
+        active[part] = np.bincount(seen, minlength=part.stop - part.start)
+    return active
 
 
 def _select(people: Original, users: NDArray[np.bool_]) -> Original:
-    kept = people.keep(users[people.owners])
-    offsets = np.concatenate([[0], np.cumsum(people.counts[users])]).astype(np.int64)
-    return replace(kept, labels=people.labels.filter(pa.array(users)), offsets=offsets)
+    if users.all():
+        return people
+    kept = people.keep(np.repeat(users, people.counts))
+    return replace(kept, labels=people.labels.filter(to_arrow_array(users)), offsets=starts_of(people.counts[users]))

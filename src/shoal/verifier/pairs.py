@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from shoal.verifier.arrays import blocks, spread, starts_of
 
+if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.verifier.original import Original
     from shoal.verifier.records import Records
 
-__all__ = ["Held", "blocks", "hold", "two_way"]
+__all__ = ["Held", "hold", "two_way"]
 
-ROWS = 2_000_000
 _GOLDEN = 0.6180339887498949
 _PROBES, _LEAST_PROBES = 64, 6
 
@@ -26,41 +25,70 @@ class Held(NamedTuple):
 
     samples: NDArray[np.int64]
     boxes: NDArray[np.int64]
-    tally: NDArray[np.int64]
-    """Per sample: how many of the pairs' records hold it."""
 
 
-def blocks(sizes: NDArray[np.int64], rows: int = ROWS) -> Iterator[slice]:
-    """Cut a list of sizes into consecutive blocks of at most `rows` together (or a single larger one)."""
-    ends = np.cumsum(sizes)
-    start = 0
-    while start < len(sizes):
-        before = int(ends[start - 1]) if start else 0
-        end = max(start + 1, int(np.searchsorted(ends, before + rows, side="right")))
-        yield slice(start, end)
-        start = end
-
-
-def hold(people: Original, records: Records, users: NDArray[np.int64], record: NDArray[np.int64]) -> Held:
+def hold(
+    people: Original,
+    records: Records,
+    users: NDArray[np.int64],
+    record: NDArray[np.int64],
+    *,
+    tally: NDArray[np.int32] | None = None,
+) -> Held:
     """Count what is held, for each pair of `users[p]` and `record[p]`.
 
-    Cost: one binary search for each sample of each pair, in blocks of about two million.
+    With `tally`, one number for each sample from that of `users[0]` on, users ascending: the number of records
+    that hold a sample is added to it. Cost: two binary searches for each box of each pair, and a comparison for
+    each sample in its time; in blocks of about a million.
     """
     samples, boxes = np.zeros(len(users), dtype=np.int64), np.zeros(len(users), dtype=np.int64)
-    tally = np.zeros(len(people.t), dtype=np.int64)
-    for part in blocks(people.counts[users]):
-        pair, sample = _rows(people, users[part])
-        box = records.find(record[part][pair], people.t[sample], people.x[sample], people.y[sample])
-        inside = box >= 0
-        pair, box = pair[inside], box[inside]
-        size = part.stop - part.start
-        samples[part] = np.bincount(pair, minlength=size)
-        # A user's samples are sorted in time and so are the boxes: equal boxes are neighbours.
-        fresh = np.ones(len(box), dtype=bool)
-        fresh[1:] = (np.diff(box) != 0) | (np.diff(pair) != 0)
-        boxes[part] = np.bincount(pair[fresh], minlength=size)
-        np.add.at(tally, sample[inside], 1)
-    return Held(samples, boxes, tally)
+    base = int(people.offsets[users[0]]) if len(users) else 0
+    for part in blocks(people.counts[users] + records.counts[record]):
+        rows = _rows(people, users[part])
+        held, inside = _look(people, records, people.counts[users[part]], rows, record[part])
+        samples[part], boxes[part] = held
+        if tally is None:
+            continue
+        if isinstance(rows, slice):
+            tally[rows.start - base : rows.stop - base][inside] += 1
+        else:
+            tally += np.bincount(rows[inside] - base, minlength=len(tally)).astype(np.int32)
+    return Held(samples, boxes)
+
+
+def _look(
+    people: Original,
+    records: Records,
+    counts: NDArray[np.int64],
+    rows: slice | NDArray[np.int64],
+    record: NDArray[np.int64],
+) -> tuple[Held, Any]:
+    """Give what one block of pairs holds, and which of its `rows` of samples are held.
+
+    A user's samples are sorted in time and the boxes of a sound record are disjoint, so the samples in the time
+    of a box are a run of their own.
+    """
+    t, x, y = people.t[rows], people.x[rows], people.y[rows]
+    sizes = np.where(records.sound[record], records.counts[record], 0)
+    own = np.flatnonzero(sizes)
+    pair = own.take(spread(sizes[own]))
+    boxes = records.boxes.take(records.rows(record[own]), axis=0)
+    low = int(t.min()) if len(t) else 0
+    span = (int(t.max()) if len(t) else 0) - low + 3
+    keys = spread(counts) * span + (t - np.int64(low - 1))
+    begin, end = (pair * span + np.clip(boxes[:, edge] - np.int64(low - 1), 0, span - 1) for edge in (0, 1))
+    first, last = np.searchsorted(keys, begin), np.searchsorted(keys, end, side="right")
+    starts = starts_of(last - first)
+    which = spread(last - first)
+    if len(which) < len(t):  # some samples are in the time of no box
+        row = np.arange(len(which)) + (first - starts[:-1]).take(which)
+        x, y = x[row], y[row]
+    inside = (x >= boxes[:, 2].take(which)) & (x <= boxes[:, 3].take(which))
+    inside &= (y >= boxes[:, 4].take(which)) & (y <= boxes[:, 5].take(which))
+    per_box = np.diff(starts_of(inside)[starts])
+    edges = starts_of(sizes)
+    held = Held(np.diff(starts_of(per_box)[edges]), np.diff(starts_of(per_box > 0)[edges]))
+    return held, inside if len(which) == len(t) else row[inside]
 
 
 def two_way(
@@ -94,8 +122,10 @@ def two_way(
     return answer
 
 
-def _rows(people: Original, users: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _rows(people: Original, users: NDArray[np.int64]) -> slice | NDArray[np.int64]:
+    """Give the samples of some users, one user after the other; a slice if they are neighbours."""
+    if (np.diff(users) == 1).all():
+        return slice(int(people.offsets[users[0]]), int(people.offsets[users[-1] + 1]))
     counts = people.counts[users]
-    pair = np.repeat(np.arange(len(users)), counts)
-    starts = np.cumsum(counts) - counts
-    return pair, np.arange(len(pair)) + np.repeat(people.offsets[users] - starts, counts)
+    which = spread(counts)
+    return np.arange(len(which)) + (people.offsets[:-1][users] - starts_of(counts)[:-1]).take(which)

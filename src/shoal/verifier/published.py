@@ -1,4 +1,4 @@
-"""Reading what was published: a Parquet or CSV file, with nothing assumed about who wrote it."""
+"""Reading what was published: a Parquet or CSV file, batch by batch, with nothing assumed about who wrote it."""
 
 from __future__ import annotations
 
@@ -12,19 +12,22 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
+from shoal.arrow import from_arrow_array
 from shoal.errors import CannotCheck
 from shoal.verifier.header import parse_json
-from shoal.verifier.records import Records
 
 if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
-    from shoal.release import Release
-    from shoal.verifier.grid import Grid
     from shoal.verifier.verdict import Findings
 
-__all__ = ["Columns", "File", "open_file", "read_columns", "records_of", "records_of_release"]
+__all__ = ["BOX", "Columns", "File", "open_file", "read_columns"]
 
+_BATCH = 1 << 20
+_BLOCK = 1 << 26
 _INSTANT = pa.timestamp("ms", "UTC")
 BOX = ("t_start", "t_end", "x_min", "y_min", "x_max", "y_max")
 TYPES: dict[str, Any] = {
@@ -47,19 +50,36 @@ _FIRST_MS, _LAST_MS = -62_135_596_800_000, 253_402_300_799_999
 
 @dataclass(frozen=True, eq=False)
 class File:
-    """A published file as it is: its table, its footer and the `shoal` object in it (None: it has none)."""
+    """A published file as it is: its columns, its footer and the `shoal` object in it (None: it has none)."""
 
     path: Path
-    table: pa.Table
+    schema: pa.Schema
     footer: dict[bytes, bytes]
     stated: Any
     is_csv: bool
     parquet: pq.FileMetaData | None = None
 
+    @property
+    def names(self) -> list[str]:
+        """The names of its columns."""
+        names: list[str] = self.schema.names
+        return names
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Give its rows, about a million at a time; raises `CannotCheck` if they can't be read."""
+        try:
+            if self.is_csv:
+                yield from _open_csv(self.path)
+            else:
+                with pq.ParquetFile(self.path) as file:
+                    yield from file.iter_batches(_BATCH)
+        except (OSError, pa.ArrowException):
+            raise _unreadable() from None
+
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """The columns of a release as arrays; `whole` tells the rows in which nothing is missing."""
+    """The columns of some rows as arrays; `whole` tells the rows in which nothing is missing."""
 
     whole: NDArray[np.bool_]
     values: dict[str, NDArray[Any]]
@@ -71,39 +91,51 @@ class Columns:
     def __contains__(self, name: str) -> bool:
         return name in self.values
 
+    def __len__(self) -> int:
+        return len(self.whole)
+
 
 def open_file(release: str | Path) -> File:
-    """Read a release file; raises `CannotCheck` if it is not a readable Parquet or CSV file."""
+    """Open a release file; raises `CannotCheck` if it is not a readable Parquet or CSV file."""
     path = Path(release)
     try:
         if path.suffix.lower() == ".csv":
-            return File(path, _read_csv(path), {}, None, is_csv=True)
+            with _open_csv(path) as reader:
+                return File(path, reader.schema, {}, None, is_csv=True)
         with pq.ParquetFile(path) as file:
             footer = dict(file.metadata.metadata or {})
-            return File(path, file.read(), footer, _stated(footer), is_csv=False, parquet=file.metadata)
+            return File(path, file.schema_arrow, footer, _stated(footer), is_csv=False, parquet=file.metadata)
     except (OSError, pa.ArrowException):
-        raise CannotCheck("the release can't be read; give a Parquet or CSV file of a release") from None
+        raise _unreadable() from None
+
+
+def _unreadable() -> CannotCheck:
+    return CannotCheck("the release can't be read; give a Parquet or CSV file of a release")
 
 
 def _stated(footer: dict[bytes, bytes]) -> Any:
     return parse_json(footer[b"shoal"]) if b"shoal" in footer else None
 
 
-def _read_csv(path: Path) -> pa.Table:
+def _open_csv(path: Path) -> Any:
+    """Open a CSV file whose values are all text."""
     parse = pa_csv.ParseOptions(newlines_in_values=False, ignore_empty_lines=False)
-    with pa_csv.open_csv(path, parse_options=parse) as probe:
+    read = pa_csv.ReadOptions(block_size=_BLOCK)
+    with pa_csv.open_csv(path, parse_options=parse, read_options=read) as probe:
         names = probe.schema.names
     convert = pa_csv.ConvertOptions(
         column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=True, null_values=[""]
     )
-    return pa_csv.read_csv(path, parse_options=parse, convert_options=convert)
+    return pa_csv.open_csv(path, parse_options=parse, read_options=read, convert_options=convert)
 
 
-def read_columns(findings: Findings, file: File, grid: Grid) -> Columns | None:
-    """Check names, order and types of the columns and give them as arrays; None if the boxes aren't there."""
-    table = file.table
-    names = table.column_names
-    derived = ["datetime"] if grid.crs is None else ["datetime", "lat", "lng"]
+def read_columns(findings: Findings, file: File, crs: str | None, odd: Counter[str]) -> Iterator[Columns | None]:
+    """Check names, order and types of the columns and give them as arrays, batch by batch; None if they can't be.
+
+    What is wrong with values is counted in `odd`.
+    """
+    names = file.names
+    derived = ["datetime"] if crs is None else ["datetime", "lat", "lng"]
     wanted = ["uid", *BOX, *derived, *(name for name in ("count", "geometry") if name in names)]
     findings.ran("leaks")
     if names != wanted:
@@ -115,88 +147,62 @@ def read_columns(findings: Findings, file: File, grid: Grid) -> Columns | None:
     if set(names) == {"uid", "datetime", "lat", "lng"}:
         raise CannotCheck("the release holds points, not boxes; this claim can't be checked on points")
     if len(set(names)) < len(names) or not {"uid", *BOX} <= set(names):
-        return None
-    table = table.select([name for name in wanted if name in names])
-    typed = _typed_csv(findings, table) if file.is_csv else _typed(findings, table)
-    return None if typed is None else _arrays(findings, typed)
+        yield None
+        return
+    chosen = [name for name in wanted if name in names]
+    if not file.is_csv:
+        wrong = [name for name in chosen if file.schema.field(name).type != TYPES[name]]
+        findings.fail_if(wrong, "leaks", f"{len(wrong)} columns do not have the type that the format says.")
+    for batch in file.batches():
+        if file.is_csv:
+            odd["bytes"] += sum(pc.sum(pc.binary_length(column)).as_py() or 0 for column in batch.columns)
+            odd["bytes"] += len(names) * len(batch)
+        typed = (_typed_csv if file.is_csv else _typed)(batch.select(chosen), odd)
+        yield None if typed is None else _arrays(typed, odd)
+        if typed is None:
+            return
 
 
-def _typed(findings: Findings, table: pa.Table) -> pa.Table | None:
-    wrong = [field.name for field in table.schema if field.type != TYPES[field.name]]
-    findings.fail_if(wrong, "leaks", f"{len(wrong)} columns do not have the type that the format says.")
+def _typed(batch: pa.RecordBatch, odd: Counter[str]) -> dict[str, Any] | None:
     try:
-        return table.cast(pa.schema([(name, TYPES[name]) for name in table.column_names]))
+        return {name: batch[name].cast(TYPES[name]) for name in batch.schema.names}
     except pa.ArrowException:
+        odd["cast"] += 1
         return None
 
 
-def _typed_csv(findings: Findings, table: pa.Table) -> pa.Table | None:
+def _typed_csv(batch: pa.RecordBatch, odd: Counter[str]) -> dict[str, Any] | None:
     typed = {}
-    for name in table.column_names:
+    for name in batch.schema.names:
         form = {_INSTANT: _TIME, pa.float64(): _DEGREES}.get(TYPES[name], _WHOLE)
-        fits: Any = pc.match_substring_regex(table[name], form)
-        odd = int(pc.sum(pc.invert(fits)).as_py() or 0)
-        findings.fail_if(odd, "leaks", f"{odd:,} values are not written as the format says.")
-        text = pc.if_else(fits, table[name], None)
+        fits: Any = pc.match_substring_regex(batch[name], form)
+        odd[f"form of {name}"] += int(pc.sum(pc.invert(fits)).as_py() or 0)
+        text = pc.if_else(fits, batch[name], None)
         try:
             typed[name] = text.cast(TYPES[name])
             if TYPES[name] == pa.float64():
-                other = int(pc.sum(pc.not_equal(typed[name].cast(pa.string()), text)).as_py() or 0)
-                findings.fail_if(other, "leaks", f"{other:,} numbers are not written in their shortest form.")
+                other = pc.sum(pc.not_equal(typed[name].cast(pa.string()), text)).as_py()
+                odd[f"digits of {name}"] += int(other or 0)
         except pa.ArrowException:
-            findings.fail("leaks", "A column holds values that are out of range.")
+            odd[f"range of {name}"] += 1
             return None
-    return pa.table(typed)
+    return typed
 
 
-def _arrays(findings: Findings, table: pa.Table) -> Columns:
-    nulls = sum(table[name].null_count for name in table.column_names)
-    findings.fail_if(nulls, "leaks", f"{nulls:,} values are missing.")
-    whole = np.ones(len(table), dtype=bool)
+def _arrays(typed: dict[str, Any], odd: Counter[str]) -> Columns:
+    whole = np.ones(len(typed["uid"]), dtype=bool)
     values = {}
-    for name in table.column_names:
-        column: Any = table[name]
-        whole &= pc.is_valid(column).to_numpy(zero_copy_only=False)
-        if name != "geometry":
-            column = column.combine_chunks()
-            plain = column.cast(pa.int64()) if TYPES[name] == _INSTANT else column
-            values[name] = pc.fill_null(plain, 0).to_numpy(zero_copy_only=False)
-    geometry = table["geometry"] if "geometry" in table.column_names else None
-    holes = sum(int(np.isnan(values[name]).sum()) for name in ("lat", "lng") if name in values)
-    findings.fail_if(holes, "leaks", f"{holes:,} values are not numbers.")
+    for name, column in typed.items():
+        if column.null_count:
+            odd["nulls"] += column.null_count
+            whole &= from_arrow_array(pc.is_valid(column).cast(pa.uint8())).astype(bool)
+        if name == "geometry":
+            continue
+        plain = column.cast(pa.int64()) if TYPES[name] == _INSTANT else column
+        values[name] = from_arrow_array(pc.fill_null(plain, 0) if plain.null_count else plain)
+    for name in ("lat", "lng"):
+        if name in values:
+            odd["holes"] += int(np.isnan(values[name]).sum())
     for name in ("t_start", "t_end"):
         whole &= (values[name] >= _FIRST_MS) & (values[name] <= _LAST_MS)
-    return Columns(whole, values, geometry)
-
-
-def records_of(columns: Columns, grid: Grid) -> Records:
-    """Make records of the rows, in the order (uid, t_start).
-
-    A granule counts as held only if it lies wholly inside the published box, so that edges off the grid can't
-    gain anything; a row in which something is missing becomes an empty box.
-    """
-    slot_ms = grid.slot_s * 1000
-    low = [-(-columns[name].astype(np.int64) // size) for name, size in _edges(grid, slot_ms, "t_start", "_min")]
-    high = [columns[name].astype(np.int64) // size - 1 for name, size in _edges(grid, slot_ms, "t_end", "_max")]
-    boxes = np.stack([low[0], high[0], low[1], high[1], low[2], high[2]], axis=1)
-    boxes[~columns.whole] = [0, -1, 0, -1, 0, -1]
-    order = np.lexsort((columns["t_start"], columns["uid"]))
-    uids, starts = np.unique(columns["uid"][order], return_index=True)
-    offsets = np.append(starts, len(boxes)).astype(np.int64)
-    weights = np.ones(len(uids), dtype=np.int64)
-    if "count" in columns:
-        weights = columns["count"][order][starts].astype(np.int64)
-    return Records(uids, offsets, boxes[order], weights)
-
-
-def _edges(grid: Grid, slot_ms: int, time: str, side: str) -> list[tuple[str, int]]:
-    return [(time, slot_ms), ("x" + side, grid.cell_m), ("y" + side, grid.cell_m)]
-
-
-def records_of_release(release: Release) -> Records:
-    """Make records of a release that is still in memory."""
-    boxes = release.boxes.astype(np.int64).reshape(-1, 6)
-    boxes[:, :2] += release.frame.origin_slot
-    size = len(release.offsets) - 1
-    weights = np.ones(size) if release.multiplicity is None else release.multiplicity
-    return Records(np.arange(size), release.offsets.astype(np.int64), boxes, weights.astype(np.int64))
+    return Columns(whole, values, typed.get("geometry"))

@@ -2,36 +2,47 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shoal.parallel import run_ranges
+from shoal.verifier.arrays import blocks, fresh, spread, starts_of
+from shoal.verifier.index import BoxIndex
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Records"]
+__all__ = ["Catalogue", "Records", "catalogue"]
+
+_MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass(frozen=True, eq=False)
 class Records:
-    """The records of a release.
+    """Some records.
 
-    `boxes` is an (m, 6) int64 array `t0, t1, x0, x1, y0, y1` of inclusive, absolute granules; record r is
-    `boxes[offsets[r]:offsets[r+1]]` and was published under the number `uids[r]` for `weights[r]` people.
+    `boxes` is an (m, 6) array `t0, t1, x0, x1, y0, y1` of inclusive, absolute granules, int32 where they fit;
+    record r is `boxes[offsets[r]:offsets[r+1]]` and was published for `weights[r]` people. `unlike` says that
+    no two of them are identical.
     """
 
-    uids: NDArray[np.int64]
     offsets: NDArray[np.int64]
-    boxes: NDArray[np.int64]
+    boxes: NDArray[Any]
     weights: NDArray[np.int64]
+    unlike: bool = False
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
     @property
+    def nbytes(self) -> int:
+        """How much memory they take."""
+        return self.offsets.nbytes + self.boxes.nbytes + self.weights.nbytes
+
+    @cached_property
     def counts(self) -> NDArray[np.int64]:
         """How many boxes each record has."""
         return np.diff(self.offsets)
@@ -41,9 +52,12 @@ class Records:
         """Which records have boxes, none of them empty, sorted and disjoint in time. Others hold nothing."""
         t0, t1, x0, x1, y0, y1 = self.boxes.T
         bad = (t1 < t0) | (x1 < x0) | (y1 < y0)
-        record = np.repeat(np.arange(len(self)), self.counts)
-        bad[1:] |= (record[1:] == record[:-1]) & (t0[1:] <= t1[:-1])
-        sound: NDArray[np.bool_] = (self.counts > 0) & (np.bincount(record[bad], minlength=len(self)) == 0)
+        early = np.zeros(len(bad), dtype=bool)
+        early[1:] = t0[1:] <= t1[:-1]
+        early[self.offsets[:-1][self.counts > 0]] = False  # the first box of a record has none before it
+        wrong = np.searchsorted(self.offsets, np.flatnonzero(bad | early), side="right") - 1
+        sound: NDArray[np.bool_] = self.counts > 0
+        sound[wrong] = False
         return sound
 
     @cached_property
@@ -61,15 +75,22 @@ class Records:
         return first, last, bounds
 
     @cached_property
+    def indexes(self) -> tuple[BoxIndex, BoxIndex]:
+        """Give the index of first boxes and that of last boxes."""
+        first, last, _ = self.ends
+        return BoxIndex(first), BoxIndex(last)
+
+    def prepare(self) -> None:
+        """Make what a search needs once, before several threads want it."""
+        _ = self.sound, self.indexes, self._keys
+
+    @cached_property
     def _keys(self) -> tuple[NDArray[np.int64], int, int]:
         low, high = (int(self.boxes[:, 0].min()), int(self.boxes[:, 0].max())) if len(self.boxes) else (0, 0)
         span = high - low + 3
-        record = np.repeat(np.arange(len(self), dtype=np.int64), self.counts)
-        return record * span + (self.boxes[:, 0] - low + 1), low, span
+        return spread(self.counts) * span + (self.boxes[:, 0].astype(np.int64) - low + 1), low, span
 
-    def find(
-        self, record: NDArray[np.int64], t: NDArray[np.int64], x: NDArray[np.int64], y: NDArray[np.int64]
-    ) -> NDArray[np.int64]:
+    def find(self, record: NDArray[np.int64], t: NDArray[Any], x: NDArray[Any], y: NDArray[Any]) -> NDArray[np.int64]:
         """Give, for each (record, sample), the box of that record that holds the sample, or -1.
 
         Boxes of a sound record are sorted and disjoint in time, so the last box that starts no later than the
@@ -78,7 +99,7 @@ class Records:
         keys, low, span = self._keys
         if not len(keys):
             return np.full(len(record), -1, dtype=np.int64)
-        wanted = record * span + np.clip(t - low + 1, 0, span - 1)
+        wanted = record * span + np.clip(t.astype(np.int64) - low + 1, 0, span - 1)
         box = np.searchsorted(keys, wanted, side="right") - 1
         inside = self.sound[record] & (box >= self.offsets[record])
         box[~inside] = 0
@@ -91,24 +112,124 @@ class Records:
     @cached_property
     def groups(self) -> NDArray[np.int64]:
         """Give each record the number of its group of identical records, numbered by first appearance."""
-        seen: dict[bytes, int] = {}
-        groups = np.empty(len(self), dtype=np.int64)
-        data = np.ascontiguousarray(self.boxes)
-        for record, (start, end) in enumerate(zip(self.offsets[:-1], self.offsets[1:], strict=True)):
-            digest = hashlib.sha256(data[start:end].tobytes()).digest()
-            groups[record] = seen.setdefault(digest, len(seen))
-        return groups
+        return np.arange(len(self)) if self.unlike else _groups(self, None)
 
     def distinct(self) -> Records:
         """Give each group of identical records once, weighing as many people as the group's records together."""
-        groups = self.groups
-        before = np.concatenate([[-1], np.maximum.accumulate(groups)[:-1]])
-        weights = np.bincount(groups, weights=self.weights).astype(np.int64)
-        return replace(self.take(np.flatnonzero(groups > before)), weights=weights)
+        return self if self.unlike else _merged(self, self.groups)
 
     def take(self, chosen: NDArray[np.int64]) -> Records:
-        """Give some of the records."""
+        """Give some of the records, none twice."""
+        offsets = starts_of(self.counts[chosen])
+        boxes = np.empty((int(offsets[-1]), 6), dtype=self.boxes.dtype)
+        for part in blocks(np.diff(offsets)):
+            boxes[offsets[part.start] : offsets[part.stop]] = self.boxes[self.rows(chosen[part])]
+        return Records(offsets, boxes, self.weights[chosen], self.unlike)
+
+    def rows(self, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Give the rows of the boxes of some records, one record after the other."""
         counts = self.counts[chosen]
-        offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        rows: Any = np.arange(offsets[-1]) + np.repeat(self.offsets[chosen] - offsets[:-1], counts)
-        return Records(self.uids[chosen], offsets, self.boxes[rows], self.weights[chosen])
+        shift = self.offsets[:-1][chosen] - starts_of(counts)[:-1]
+        which = spread(counts)
+        return np.arange(len(which)) + shift.take(which)
+
+
+@dataclass(frozen=True, eq=False)
+class Catalogue:
+    """The records of a release, each kind of identical ones kept once.
+
+    Record r was published under the number `uids[r]` for `weights[r]` people; it is `unique` record `groups[r]`,
+    which weighs as many people as its group.
+    """
+
+    uids: NDArray[np.int64]
+    groups: NDArray[np.int64]
+    weights: NDArray[np.int64]
+    unique: Records
+
+    def __len__(self) -> int:
+        return len(self.uids)
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory it takes."""
+        return self.uids.nbytes + self.groups.nbytes + self.weights.nbytes + self.unique.nbytes
+
+
+def catalogue(uids: NDArray[np.int64], records: Records, *, threads: int | None = None) -> Catalogue:
+    """Find identical records among those published under these numbers, and keep each kind once.
+
+    Cost: linear, besides a sort of one number a record.
+    """
+    groups = _groups(records, threads)
+    return Catalogue(uids, groups, records.weights, _merged(records, groups))
+
+
+def _merged(records: Records, groups: NDArray[np.int64]) -> Records:
+    """Keep the first record of each group, weighing as much as all."""
+    before = np.concatenate([[-1], np.maximum.accumulate(groups)[:-1]]) if len(groups) else groups
+    first = np.flatnonzero(groups > before)
+    if len(first) == len(records):
+        return replace(records, unlike=True)
+    weights = np.bincount(groups, weights=records.weights).astype(np.int64)
+    return replace(records.take(first), weights=weights, unlike=True)
+
+
+def _groups(records: Records, threads: int | None) -> NDArray[np.int64]:
+    """Give each record the number of its boxes: found by a hash, then compared box by box."""
+    digest = _digests(records, threads)
+    order = np.argsort(digest, kind="stable")
+    new = fresh(digest[order])
+    again = np.flatnonzero(~new)
+    if not _alike(records, order[again - 1], order[again], threads):
+        return _groups_by_bytes(records)
+    first = order[new]  # the sort is stable: the first of each group in the release
+    number = np.empty(len(first), dtype=np.int64)
+    number[np.argsort(first, kind="stable")] = np.arange(len(first))
+    groups = np.empty(len(records), dtype=np.int64)
+    groups[order] = number[np.cumsum(new) - 1]
+    return groups
+
+
+def _digests(records: Records, threads: int | None) -> NDArray[np.uint64]:
+    """Hash every record: its boxes and their places in it."""
+    digest = records.counts.astype(np.uint64)
+    full = records.counts > 0
+
+    def work(start: int, stop: int) -> None:
+        counts, first = records.counts[start:stop], int(records.offsets[start])
+        boxes = records.boxes[first : records.offsets[stop]]
+        starts = records.offsets[start:stop] - first
+        mixed = (np.arange(len(boxes)) - starts.take(spread(counts))).astype(np.uint64)
+        for column in boxes.T:
+            mixed ^= column.astype(np.int64).view(np.uint64)
+            mixed *= _MIX
+            mixed ^= mixed >> np.uint64(29)
+        some = full[start:stop]
+        if len(mixed):
+            digest[start:stop][some] += np.add.reduceat(mixed, starts[some])
+
+    run_ranges(work, ((part.start, part.stop) for part in blocks(records.counts)), threads=threads)
+    return digest
+
+
+def _alike(records: Records, left: NDArray[np.int64], right: NDArray[np.int64], threads: int | None) -> bool:
+    """Say whether these pairs of records are all identical."""
+    if not np.array_equal(records.counts[left], records.counts[right]):
+        return False
+    differ = []
+
+    def work(start: int, stop: int) -> None:
+        one, other = records.rows(left[start:stop]), records.rows(right[start:stop])
+        if not np.array_equal(records.boxes.take(one, axis=0), records.boxes.take(other, axis=0)):
+            differ.append(start)
+
+    run_ranges(work, ((part.start, part.stop) for part in blocks(records.counts[left])), threads=threads)
+    return not differ
+
+
+def _groups_by_bytes(records: Records) -> NDArray[np.int64]:
+    """Compare records by their bytes, one after the other: for hashes that happen to be the same."""
+    seen: dict[bytes, int] = {}
+    edges = zip(records.offsets[:-1].tolist(), records.offsets[1:].tolist(), strict=True)
+    return np.array([seen.setdefault(records.boxes[a:b].tobytes(), len(seen)) for a, b in edges], dtype=np.int64)

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal.parallel import run_ranges
+from shoal.verifier.arrays import ROWS, blocks, fresh, spread
 from shoal.verifier.pairs import hold
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from shoal.verifier.audit import Witnesses
+    from shoal.verifier.crowd import Crowd
     from shoal.verifier.original import Original
-    from shoal.verifier.records import Records
+    from shoal.verifier.records import Catalogue, Records
     from shoal.verifier.verdict import Findings
 
 __all__ = ["check_boxes", "check_members"]
 
 
-def check_boxes(findings: Findings, records: Records) -> None:
+def check_boxes(findings: Findings, records: Catalogue) -> None:
     """Check, without an audit, that every record has boxes, sorted and disjoint in time."""
-    broken = int((~records.sound).sum())
+    broken = int((~records.unique.sound[records.groups]).sum())
     findings.fail_if(
         broken, "truth", f"{broken:,} records have no box, an empty box, or boxes that overlap or are unsorted in time."
     )
@@ -27,14 +33,15 @@ def check_boxes(findings: Findings, records: Records) -> None:
 
 def check_members(
     findings: Findings,
-    people: Original,
-    records: Records,
+    people: Crowd,
+    records: Catalogue,
     witnesses: Witnesses,
     *,
     declared: int,
     tolerance: float,
     max_suppressed: float,
-) -> tuple[Original, Witnesses]:
+    threads: int | None = None,
+) -> tuple[Crowd, Witnesses]:
     """Check truth of level `member`, and suppression, with the members that an audit names.
 
     Every box of a record holds a sample of every member, and every sample of a member that was not suppressed is
@@ -43,23 +50,82 @@ def check_members(
     is 0, a sample that no record holds is lost, not suppressed. Gives the people with their published samples
     and the witnesses with the outcome for each pair.
     """
-    held = hold(people, records, witnesses.users, witnesses.records)
-    claimed = np.bincount(witnesses.users, minlength=len(people))[people.owners]
-    mixed = int(((held.tally > 0) & (held.tally < claimed)).sum())
-    none = held.tally == 0
-    published = people
-    if declared != 0:
-        published = people.keep(~none)
-    suppressed = len(people.t) - len(published.t)
-    _check_share(findings, suppressed, len(people.t), declared, tolerance, max_suppressed)
+    pairs = _pairs(witnesses, records, len(people))
+    mixed, masks, counts = 0, [], people.counts.copy()
+    for start, part in people.parts():
+        more, held = _check_part(part, records.unique, pairs, start, threads)
+        mixed += more
+        if declared != 0:
+            masks.append(held)
+            counts[start : start + len(part)] = np.diff(np.searchsorted(np.flatnonzero(held), part.offsets))
+    published = people.keep(masks, counts) if declared != 0 else people
+    suppressed = people.samples - published.samples
+    _check_share(findings, suppressed, people.samples, declared, tolerance, max_suppressed)
     findings.fail_if(mixed, "suppression", f"{mixed:,} samples are held by some of their user's records only.")
     findings.figures["mixed_samples"] = mixed
-    whole = held.samples == published.counts[witnesses.users]
-    true = held.boxes == records.counts[witnesses.records]
+    whole = (pairs.samples == published.counts[pairs.users])[pairs.of]
+    true = (pairs.boxes == records.unique.counts[pairs.records])[pairs.of]
     lost, created = int((~whole).sum()), int((~true).sum())
     findings.fail_if(lost, "truth", f"{lost:,} members have samples that their record does not hold.")
     findings.fail_if(created, "truth", f"{created:,} members have no sample in a box of their record.")
     return published, witnesses.checked(whole & true)
+
+
+@dataclass(frozen=True, eq=False)
+class _Pairs:
+    """The distinct pairs of a user and a unique record, by user, and the pair `of` each witness.
+
+    `first[u]` is the first pair of user u. `samples` and `boxes` are filled in: see `Held`.
+    """
+
+    users: NDArray[np.int64]
+    records: NDArray[np.int64]
+    of: NDArray[np.int64]
+    first: NDArray[np.int64]
+    samples: NDArray[np.int64]
+    boxes: NDArray[np.int64]
+
+
+def _pairs(witnesses: Witnesses, records: Catalogue, users: int) -> _Pairs:
+    """Name each pair once: what holds for a record holds for all that are identical to it."""
+    kinds = len(records.unique)
+    key = witnesses.users * kinds + records.groups[witnesses.records]
+    order = np.argsort(key)
+    key = key[order]
+    new = fresh(key)
+    of = np.empty(len(order), dtype=np.int64)
+    of[order] = np.cumsum(new) - 1
+    user, record = np.divmod(key[new], max(kinds, 1))
+    first = np.searchsorted(user, np.arange(users + 1))
+    return _Pairs(user, record, of, first, np.zeros(len(user), dtype=np.int64), np.zeros(len(user), dtype=np.int64))
+
+
+def _check_part(
+    part: Original, records: Records, pairs: _Pairs, start: int, threads: int | None
+) -> tuple[int, NDArray[np.bool_]]:
+    """Fill in the pairs of a part's users; give how many samples only some records hold, and which any does."""
+    first = pairs.first[start : start + len(part) + 1]
+    claimed = np.diff(first)
+    held = np.zeros(len(part.t), dtype=bool)
+    mixed = []
+
+    def work(begin: int, end: int) -> None:
+        rows = slice(int(part.offsets[begin]), int(part.offsets[end]))
+        mine = slice(int(first[begin]), int(first[end]))
+        tally = np.zeros(rows.stop - rows.start, dtype=np.int32)
+        users = pairs.users[mine] - start
+        if len(users):
+            skipped = int(part.offsets[users[0]]) - rows.start
+            pairs.samples[mine], pairs.boxes[mine] = hold(
+                part, records, users, pairs.records[mine], tally=tally[skipped:]
+            )
+        held[rows] = tally > 0
+        if claimed[begin:end].max(initial=0) > 1:
+            mixed.append(int((held[rows] & (tally < claimed[begin:end].take(spread(part.counts[begin:end])))).sum()))
+
+    ranges = ((block.start, block.stop) for block in blocks(part.counts * np.maximum(claimed, 1), ROWS // 2))
+    run_ranges(work, ranges, threads=threads)
+    return sum(mixed), held
 
 
 def _check_share(

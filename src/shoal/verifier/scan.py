@@ -1,0 +1,200 @@
+"""One pass through a published file: its records, and what is wrong with its values."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal.verifier.arrays import fresh, narrow, spread, starts_of
+from shoal.verifier.geometry import Polygons
+from shoal.verifier.published import read_columns
+from shoal.verifier.records import Records, catalogue
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shoal.release import Release
+    from shoal.verifier.grid import Grid
+    from shoal.verifier.published import Columns, File
+    from shoal.verifier.records import Catalogue
+    from shoal.verifier.verdict import Findings
+
+__all__ = ["Scan", "records_of_release", "scan_file"]
+
+
+@dataclass(frozen=True, eq=False)
+class Scan:
+    """What a pass through a file found: its records, and in `odd` how many values are wrong in which way.
+
+    `count` is the column of that name and `polygons` have seen the geometry, where there are any.
+    """
+
+    records: Catalogue
+    odd: Counter[str]
+    count: NDArray[np.int32] | None
+    polygons: Polygons | None
+
+
+@dataclass
+class _Rows:
+    """What is kept of the rows seen so far: boxes, runs of one uid, and the last row."""
+
+    boxes: list[NDArray[Any]] = field(default_factory=list)
+    uids: list[NDArray[np.int64]] = field(default_factory=list)
+    lengths: list[NDArray[np.int64]] = field(default_factory=list)
+    counts: list[NDArray[np.int32]] = field(default_factory=list)
+    last: tuple[int, ...] | None = None
+
+
+def scan_file(findings: Findings, file: File, grid: Grid, *, threads: int | None = None) -> Scan | None:
+    """Read a file's records and check its values; None, with the failure noted, if the boxes aren't there.
+
+    What is wrong with single values is counted, and reported later by `check_values`; what is missing or not
+    written as the format says, at once. Cost: linear; memory: 24 bytes a row, and a batch.
+    """
+    odd: Counter[str] = Counter()
+    polygons = Polygons() if "geometry" in file.names else None
+    rows = _Rows()
+    readable = True
+    for columns in read_columns(findings, file, grid.crs, odd):
+        if columns is None:
+            readable = False
+            break
+        _count_order(odd, columns, rows)
+        boxes = _granules(odd, columns, grid)
+        _count_derived(odd, columns, grid, threads)
+        if polygons is not None:
+            polygons.look(columns, grid, threads)
+        _collect(rows, columns, boxes)
+    _report_form(findings, file, odd)
+    if not readable:
+        return None
+    count = np.concatenate(rows.counts) if rows.counts else None
+    return Scan(_records(rows, count, threads, ordered=not odd["unsorted"]), odd, count, polygons)
+
+
+def _report_form(findings: Findings, file: File, odd: Counter[str]) -> None:
+    for name in file.names if file.is_csv else ():
+        forms, digits = odd[f"form of {name}"], odd[f"digits of {name}"]
+        findings.fail_if(forms, "leaks", f"{forms:,} values are not written as the format says.")
+        findings.fail_if(digits, "leaks", f"{digits:,} numbers are not written in their shortest form.")
+        findings.fail_if(odd[f"range of {name}"], "leaks", "A column holds values that are out of range.")
+    findings.fail_if(odd["nulls"], "leaks", f"{odd['nulls']:,} values are missing.")
+    findings.fail_if(odd["holes"], "leaks", f"{odd['holes']:,} values are not numbers.")
+
+
+def _count_order(odd: Counter[str], columns: Columns, rows: _Rows) -> None:
+    """Count the rows that are not sorted by record and time, or have another count than the row before."""
+    if not len(columns):
+        return
+    uid, start = columns["uid"], columns["t_start"]
+    count = columns["count"] if "count" in columns else np.zeros(0, dtype=np.int32)
+    first, last = (tuple(int(column[row]) for column in (uid, start, *[count] * len(count[:1]))) for row in (0, -1))
+    if rows.last is not None:
+        odd["unsorted"] += first[:2] < rows.last[:2]
+        odd["uneven"] += first[0] == rows.last[0] and first[2:] != rows.last[2:]
+    rows.last = last
+    back = (uid[1:] < uid[:-1]) | ((uid[1:] == uid[:-1]) & (start[1:] < start[:-1]))
+    odd["unsorted"] += _count(back)
+    odd["uneven"] += _count((count[1:] != count[:-1]) & (uid[1:] == uid[:-1])) if len(count) else 0
+
+
+def _granules(odd: Counter[str], columns: Columns, grid: Grid) -> NDArray[Any]:
+    """Give the boxes as inclusive granules, and count the rows with edges off the grid or with nothing inside.
+
+    A granule counts as held only if it lies wholly inside the published box, so that edges off the grid can't
+    gain anything; a row in which something is missing becomes an empty box.
+    """
+    start, end, slot_ms, cell_m = columns["t_start"], columns["t_end"], grid.slot_s * 1000, grid.cell_m
+    sizes = {"t_start": slot_ms, "t_end": slot_ms, "x_min": cell_m, "x_max": cell_m, "y_min": cell_m, "y_max": cell_m}
+    kind = np.result_type(*(narrow(columns[name] // slot_ms).dtype for name in ("t_start", "t_end")))
+    boxes = np.empty((len(columns), 6), dtype=kind)
+    off = np.zeros(len(columns), dtype=bool)
+    for place, (name, size) in enumerate(sizes.items()):
+        granule = columns[name] // size
+        between = granule * size != columns[name]
+        off |= between
+        boxes[:, place] = granule - 1 if place % 2 else granule + between
+    empty = (end <= start) | (columns["x_max"] <= columns["x_min"]) | (columns["y_max"] <= columns["y_min"])
+    if off.any():  # whole slots are whole seconds
+        odd["fractions"] += _count((start % 1000 != 0) | (end % 1000 != 0))
+    odd["off"] += _count(off & columns.whole)
+    odd["empty"] += _count(empty & columns.whole)
+    odd["wild"] += _count(~columns.whole)
+    boxes[~columns.whole] = [0, -1, 0, -1, 0, -1]
+    return boxes
+
+
+def _count_derived(odd: Counter[str], columns: Columns, grid: Grid, threads: int | None) -> None:
+    if "datetime" in columns:
+        middle = columns["t_start"] + (columns["t_end"] - columns["t_start"]) // 2
+        odd["times"] += _count((columns["datetime"] != middle) & columns.whole)
+    if "lat" in columns and "lng" in columns and grid.crs is not None:
+        east = (columns["x_min"].astype(np.float64) + columns["x_max"]) / 2
+        north = (columns["y_min"].astype(np.float64) + columns["y_max"]) / 2
+        lng, lat = grid.degrees(east, north, threads=threads)
+        same = _same_bits(columns["lng"], lng) & _same_bits(columns["lat"], lat)
+        odd["places"] += _count(~same & columns.whole)
+
+
+def _same_bits(left: NDArray[Any], right: NDArray[Any]) -> NDArray[np.bool_]:
+    same: NDArray[np.bool_] = left.view(np.int64) == right.view(np.int64)
+    return same
+
+
+def _count(mask: NDArray[np.bool_]) -> int:
+    return int(np.count_nonzero(mask))
+
+
+def _collect(rows: _Rows, columns: Columns, boxes: NDArray[Any]) -> None:
+    """Keep the rows' boxes, and where records start."""
+    rows.boxes.append(boxes)
+    starts = np.flatnonzero(fresh(columns["uid"]))
+    rows.uids.append(columns["uid"][starts])
+    rows.lengths.append(np.diff(starts, append=len(columns)))
+    if "count" in columns:
+        rows.counts.append(columns["count"])
+
+
+def _records(rows: _Rows, count: NDArray[np.int32] | None, threads: int | None, *, ordered: bool) -> Catalogue:
+    """Make records of the rows, in the order (uid, t_start)."""
+    boxes = _joined(rows.boxes)
+    uids, lengths = (np.concatenate([np.empty(0, np.int64), *lists]) for lists in (rows.uids, rows.lengths))
+    if not ordered:
+        uid = uids[spread(lengths)]
+        order = np.lexsort((boxes[:, 0], uid))
+        uids, lengths, boxes = uid[order], np.ones(len(uid), dtype=np.int64), boxes[order]
+        count = None if count is None else count[order]
+    starts = starts_of(lengths)
+    first = np.flatnonzero(fresh(uids))  # a record may go on in the next batch
+    offsets = np.append(starts[first], starts[-1])
+    weights = np.ones(len(first), dtype=np.int64) if count is None else count[offsets[:-1]].astype(np.int64)
+    return catalogue(uids[first], Records(offsets, boxes, weights), threads=threads)
+
+
+def _joined(chunks: list[NDArray[Any]]) -> NDArray[Any]:
+    """Put chunks of boxes into one array, each freed when it is copied."""
+    kind = max((chunk.dtype for chunk in chunks), key=lambda dtype: dtype.itemsize, default=np.dtype(np.int32))
+    joined = np.empty((sum(map(len, chunks)), 6), dtype=kind)
+    end = len(joined)
+    while chunks:
+        chunk = chunks.pop()
+        joined[end - len(chunk) : end] = chunk
+        end -= len(chunk)
+    return joined
+
+
+def records_of_release(release: Release, *, threads: int | None = None) -> Catalogue:
+    """Make records of a release that is still in memory."""
+    boxes = release.boxes.reshape(-1, 6)
+    if release.frame.origin_slot:
+        boxes = boxes.astype(np.int64)
+        boxes[:, :2] += release.frame.origin_slot
+        boxes = narrow(boxes)
+    size = len(release.offsets) - 1
+    weights = np.ones(size) if release.multiplicity is None else release.multiplicity
+    records = Records(release.offsets.astype(np.int64), boxes, weights.astype(np.int64))
+    return catalogue(np.arange(size), records, threads=threads)
