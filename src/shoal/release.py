@@ -31,7 +31,8 @@ class Claim:
     """What a release promises, in one typed word.
 
     `k-anonymity`: records are identical in groups of at least k. `cover`: every user's samples lie inside at
-    least k records, each box of which holds one of them. `none`: nothing is promised (`why` says the reason).
+    least k records, each box of which holds one of them. `k-concealment`: the same by exactly k records of
+    exactly k users each, whose owners were drawn by chance. `none`: nothing is promised (`why` says the reason).
 
     >>> str(Claim("cover", k=3)), str(Claim("none", why="research"))
     ('cover(3)', 'none (research)')
@@ -61,13 +62,16 @@ class Members:
     """Who is in a record: private, never part of the published file.
 
     `owners[r]` is the user published as record r, `indices[offsets[r]:offsets[r+1]]` are the users merged into
-    it, the owner first. All are canonical indices of `people`, the original.
+    it, the owner first. All are canonical indices of `people`, the original. Where the owners are left to chance,
+    the columns of `matchings` (records, k) are k disjoint ways to give everyone one of her records; the writer
+    draws one that mixes them.
     """
 
     owners: NDArray[np.int64]
     offsets: NDArray[np.int64]
     indices: NDArray[np.int64]
     people: Trajectories
+    matchings: NDArray[np.int64] | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)

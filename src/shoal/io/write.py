@@ -12,8 +12,10 @@ import json
 import os
 import signal
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -24,17 +26,21 @@ import pyarrow.parquet as pq
 
 from shoal.arrow import to_arrow_array
 from shoal.errors import AlreadyExists, OutputError, SettingsError
+from shoal.io.owners import with_random_owners
 from shoal.io.private import private_folder
-from shoal.io.table import describe, release_table
-from shoal.lists import offsets_of, take_lists
+from shoal.io.table import describe, release_batches
+from shoal.lists import even_ranges, offsets_of, take_lists
 from shoal.release import Claim, Members, Release
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from numpy.typing import NDArray
+
 __all__ = ["audit_table", "manifest_path", "refuse_existing", "refuse_form", "write_release"]
 
 PUBLIC, PRIVATE = 0o644, 0o600
+_COPIED = 1 << 20
 
 
 def write_release(
@@ -80,13 +86,13 @@ def write_release(
     members = audit_table(published)
     with ExitStack() as open_folders:
         staged = [open_folders.enter_context(private_folder(path.parent)) / path.name for path in final[:1] + final[2:]]
-        _write_table(staged[0], release_table(published, geo=geo), PUBLIC)
+        _write_tables(staged[0], release_batches(published, geo=geo), PUBLIC)
         staged.insert(1, manifest_path(staged[0]))
         _write_json(staged[1], _manifest(published, staged[0], seeded=seed is not None), PUBLIC)
         if check is not None:
             check(staged[0], members)
         if audit is not None:
-            _write_table(staged[2], members, PRIVATE)
+            _write_tables(staged[2], iter([members]), PRIVATE)
         if run_record is not None:
             _write_json(staged[-1], _run_record(published, record or {}, seed), PRIVATE)
         moves = list(zip(staged, final, strict=True))
@@ -152,39 +158,49 @@ def audit_table(release: Release) -> pa.Table | None:
 
 
 def _pseudonymised(release: Release, seed: int | None) -> Release:
-    """Give the records in random order; numbered by it, they carry no trace of the input's."""
+    """Give the records in random order, numbered by it, with no trace of the input's; owners may be left to chance."""
     n = len(release)
-    if seed is None:
+    chance = None if seed is None else np.random.default_rng(seed)
+    if chance is None:
         order = np.argsort(np.frombuffer(os.urandom(8 * n), np.uint64), kind="stable")
     else:
-        order = np.random.default_rng(seed).permutation(n)
-    offsets, rows = take_lists(release.offsets, order)
+        order = chance.permutation(n)
     members = release.members
     if members is not None:
+        members = with_random_owners(members, chance)
         member_offsets, kept = take_lists(members.offsets, order)
         members = Members(members.owners[order], member_offsets, members.indices[kept], members.people)
     claim = release.claim
     if seed is not None and claim.name != "k-anonymity":
         claim = Claim("none", why="research")
     multiplicity = None if release.multiplicity is None else release.multiplicity[order]
-    return replace(
-        release, offsets=offsets, boxes=release.boxes[rows], members=members, claim=claim, multiplicity=multiplicity
-    )
+    offsets, boxes = _boxes_of(release, order)
+    return replace(release, offsets=offsets, boxes=boxes, members=members, claim=claim, multiplicity=multiplicity)
+
+
+def _boxes_of(release: Release, records: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Give the offsets and boxes of some records, copied a few at a time."""
+    offsets = offsets_of(np.diff(release.offsets)[records])
+    boxes = np.empty((offsets[-1], 6), release.boxes.dtype)
+    for start, stop in even_ranges(np.diff(offsets), _COPIED):
+        _, rows = take_lists(release.offsets, records[start:stop])
+        boxes[offsets[start] : offsets[stop]] = release.boxes[rows]
+    return offsets, boxes
 
 
 def _compacted(release: Release) -> Release:
     """Keep one record of each group of identical ones, with the number of users it stands for."""
     first: dict[bytes, int] = {}
-    group = np.array([first.setdefault(release.record(r).tobytes(), r) for r in range(len(release))])
+    boxes = np.ascontiguousarray(release.boxes)
+    digests = (hashlib.sha256(boxes[start:stop].data).digest() for start, stop in pairwise(release.offsets.tolist()))
+    group = np.array([first.setdefault(digest, record) for record, digest in enumerate(digests)], np.int64)
     kept, counts = np.unique(group, return_counts=True)
-    offsets, rows = take_lists(release.offsets, kept)
     members = release.members
     if members is not None:
         by_group = np.argsort(group, kind="stable")
         members = Members(members.owners[kept], offsets_of(counts), members.owners[by_group], members.people)
-    return replace(
-        release, offsets=offsets, boxes=release.boxes[rows], members=members, multiplicity=counts.astype(np.int32)
-    )
+    offsets, boxes = _boxes_of(release, kept)
+    return replace(release, offsets=offsets, boxes=boxes, members=members, multiplicity=counts.astype(np.int32))
 
 
 def _manifest(release: Release, path: Path, *, seeded: bool) -> dict[str, Any]:
@@ -212,14 +228,22 @@ def _run_record(release: Release, record: dict[str, Any], seed: int | None) -> d
     return {"shoal": describe(release), "counts": _counts(release), "seed": seed, **record}
 
 
-def _write_table(path: Path, table: pa.Table, mode: int) -> None:
+def _write_tables(path: Path, tables: Iterator[pa.Table], mode: int) -> None:
+    """Write tables of one schema, one after the other; each is made while the one before it is written."""
     quoting = "needed" if mode == PRIVATE else "none"  # labels may hold commas, published values never do
-    with _new_file(path, mode) as file:
+    with _new_file(path, mode) as file, ThreadPoolExecutor(1) as pool:
+        table = next(tables)
         if path.suffix.lower() == ".parquet":
-            pq.write_table(table, file, compression="zstd")
+            writer = pq.ParquetWriter(file, table.schema, compression="zstd")
         else:
             file.write((",".join(table.column_names) + "\n").encode())
-            pa_csv.write_csv(_as_text(table), file, pa_csv.WriteOptions(include_header=False, quoting_style=quoting))
+            options = pa_csv.WriteOptions(include_header=False, quoting_style=quoting)
+            writer = pa_csv.CSVWriter(file, _as_text(table).schema, write_options=options)
+        with writer:
+            while table is not None:
+                following = pool.submit(next, tables, None)
+                writer.write_table(table if path.suffix.lower() == ".parquet" else _as_text(table))
+                table = following.result()
 
 
 def _as_text(table: pa.Table) -> pa.Table:

@@ -9,9 +9,11 @@ import numpy as np
 from shoal.kernels._jit import jit
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from shoal.kernels._jit import Floats, Ints
 
-__all__ = ["least_costs", "neighbour_lists"]
+__all__ = ["capped_entries", "cheapest_entries", "holds", "join_clusters", "neighbour_lists"]
 
 
 @jit
@@ -48,23 +50,94 @@ def neighbour_lists(
 
 
 @jit
-def least_costs(offsets: Ints, other: Ints, cost: Floats, n: int) -> Ints:
-    """Give, for every list, the n neighbours at least cost (ties: lower index), cheapest first, as (users, n)."""
+def cheapest_entries(offsets: Ints, other: Ints, cost: Floats, n: int) -> Ints:
+    """Give, for every list, where its n least costs stand, cheapest first (ties: the earlier), as (lists, n).
+
+    A list with fewer entries is filled up with -1.
+    """
     n_users = len(offsets) - 1
-    chosen = np.empty((n_users, n), np.int64)
-    best = np.empty(n, np.float64)
+    chosen = np.full((n_users, n), -1, np.int64)
+    nobody = np.zeros(n_users, np.bool_)
     for u in range(n_users):
-        best[:] = np.inf
-        chosen[u] = -1
-        for p in range(offsets[u], offsets[u + 1]):
-            c = cost[p]
-            if not c < best[n - 1]:
-                continue
-            at = n - 1
-            while at > 0 and c < best[at - 1]:
-                best[at] = best[at - 1]
-                chosen[u, at] = chosen[u, at - 1]
-                at -= 1
-            best[at] = c
-            chosen[u, at] = other[p]
+        _cheapest(offsets[u], offsets[u + 1], other, cost, nobody, chosen[u])
     return chosen
+
+
+@jit
+def capped_entries(offsets: Ints, other: Ints, cost: Floats, order: Ints, n: int, most: int) -> Ints:
+    """Give the same if every neighbour may be chosen `most` times only, by the lists in this order."""
+    n_users = len(offsets) - 1
+    chosen = np.full((n_users, n), -1, np.int64)
+    times = np.zeros(n_users, np.int64)
+    full = np.zeros(n_users, np.bool_)
+    for u in order:
+        for q in range(_cheapest(offsets[u], offsets[u + 1], other, cost, full, chosen[u])):
+            v = other[chosen[u, q]]
+            times[v] += 1
+            full[v] = times[v] >= most
+    return chosen
+
+
+@jit
+def join_clusters(offsets: Ints, other: Ints, cost: Floats, order: Ints, k: int) -> Ints:
+    """Give everybody's cluster, named after one of its members: all have k members or more.
+
+    In this order, whoever has none takes her k-1 cheapest free neighbours; who finds fewer joins the cluster of
+    her cheapest neighbour that has one, or, if no neighbour ever gets one, the first cluster of all.
+    """
+    n_users = len(offsets) - 1
+    cluster = np.full(n_users, -1, np.int64)
+    taken = np.zeros(n_users, np.bool_)
+    chosen = np.empty(k - 1, np.int64)
+    first = -1
+    for u in order:
+        if taken[u] or _cheapest(offsets[u], offsets[u + 1], other, cost, taken, chosen) < k - 1:
+            continue
+        cluster[u] = u
+        taken[u] = True
+        for p in chosen:
+            cluster[other[p]] = u
+            taken[other[p]] = True
+        first = u if first < 0 else min(first, u)
+    left = n_users - taken.sum()
+    while left > 0:  # a round may give homes to those whose neighbours had none themselves
+        before = left
+        for u in order:
+            if not taken[u] and _cheapest(offsets[u], offsets[u + 1], other, cost, ~taken, chosen[:1]) > 0:
+                cluster[u] = cluster[other[chosen[0]]]
+                taken[u] = True
+                left -= 1
+        if left == before:
+            cluster[~taken] = first
+            break
+    return cluster
+
+
+@jit
+def _cheapest(start: int, stop: int, other: Ints, cost: Floats, without: NDArray[np.bool_], chosen: Ints) -> int:
+    """Fill `chosen` with the cheapest entries of one list, some neighbours left out; give their number."""
+    found = 0
+    for p in range(start, stop):
+        if without[other[p]]:
+            continue
+        at = found
+        if found == len(chosen):
+            at -= 1
+            if not cost[p] < cost[chosen[at]]:
+                continue
+        else:
+            found += 1
+        while at > 0 and cost[p] < cost[chosen[at - 1]]:
+            chosen[at] = chosen[at - 1]
+            at -= 1
+        chosen[at] = p
+    return found
+
+
+@jit
+def holds(values: Ints, n: int, value: int) -> bool:
+    """Tell whether a value is among the first n."""
+    for i in range(n):
+        if values[i] == value:
+            return True
+    return False

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from shoal.lists import take_lists
 from shoal.methods.constraints import clusters, k_pick, nu_k_pick
+from shoal.methods.marginal import marginal_pick
 from shoal.methods.protocol import Estimate, Method
 from shoal.methods.records import merge_all
 from shoal.neighbours import pair_costs, proxy_candidates, signatures
@@ -19,6 +20,7 @@ from shoal.release import Claim, Members, Release
 if TYPE_CHECKING:
     from shoal.merge import Objective
     from shoal.methods.constraints import Plan
+    from shoal.neighbours import PairCosts
     from shoal.progress import Progress
     from shoal.trajectories import Trajectories
 
@@ -27,8 +29,10 @@ __all__ = ["KScale"]
 # Measured on one core: a proxy distance, a sample in a pair cost; and what a pair and a sample occupy at the peak.
 _PROXY_NS, _MERGE_NS = 3.0, 30.0
 _PAIR_BYTES, _SAMPLE_BYTES = 110, 60
+_MARGINAL_NS = 1000.0  # all sweeps, for each user, sample and k²
 
 Constraint = Literal["nu-k-pick", "k-pick", "full"]
+Picking = Literal["cost", "marginal"]
 
 
 class KScale(Method):
@@ -43,6 +47,13 @@ class KScale(Method):
         identical records and claims `k-anonymity(k)`.
     candidates
         K, the number of nearest users by the proxy whose exact cost is computed; 100·k if not given.
+    picking
+        How users choose the records they are put into, with nu-k-pick only: `cost` (the paper's), by what the
+        record's owner would lose if she were merged with them alone, or `marginal`, by how much her record gets
+        worse if it takes one more; at less than half the total cost, as a rule.
+    max_members
+        The most others a record may hold, k-1 or more, with nu-k-pick only: 2(k-1) for `marginal`, no limit for
+        `cost` if not given.
 
     Guarantee: as claimed; records do not depend on threads, labels or the order of the input. `cover(k)` is
     weaker than it sounds: whoever knows a person's whole trajectory often tells her own record among the k.
@@ -57,6 +68,17 @@ class KScale(Method):
     name: ClassVar[str] = "k-scale"
     constraint: Constraint = "nu-k-pick"
     candidates: Annotated[int, Field(ge=1)] | None = None
+    picking: Picking = "cost"
+    max_members: Annotated[int, Field(ge=1)] | None = None
+
+    @model_validator(mode="after")
+    def _go_together(self) -> KScale:
+        refined = self.picking != "cost" or self.max_members is not None
+        if refined and self.constraint != "nu-k-pick":
+            raise ValueError("picking and max_members go with the constraint nu-k-pick only")
+        if self.max_members is not None and self.max_members < self.k - 1:
+            raise ValueError("max_members must be k-1 or more: everyone is put into k-1 records")
+        return self
 
     def anonymize(self, people: Trajectories, *, threads: int | None = None, progress: Progress = SILENT) -> Release:
         """Give one record per user; see the class for what it guarantees."""
@@ -71,7 +93,7 @@ class KScale(Method):
             boxes=boxes[rows],
             frame=people.frame,
             method=self.name,
-            parameters={"k": self.k, "constraint": self.constraint, "candidates": self._candidates()},
+            parameters=self._parameters(),
             claim=self.claim,
             samples=people.samples,
             members=Members(np.arange(len(people)), member_offsets, plan.members[members], people),
@@ -86,21 +108,47 @@ class KScale(Method):
         """Give what `anonymize` would take: the proxy is quadratic, the pair costs linear in users·K·samples."""
         pairs = len(people) * min(self._candidates(), len(people) - 1)
         nanoseconds = _PROXY_NS * len(people) ** 2 + _MERGE_NS * 2 * pairs * people.counts.mean()
+        if self.picking == "marginal":
+            nanoseconds += _MARGINAL_NS * self.k**2 * people.samples
         memory = _PAIR_BYTES * pairs + _SAMPLE_BYTES * people.samples * self.k
         return Estimate(int(memory), nanoseconds / 1e9 / thread_count(threads))
 
     def _candidates(self) -> int:
         return max(self.k - 1, self.candidates if self.candidates is not None else 100 * self.k)
 
+    def _most_members(self) -> int | None:
+        if self.max_members is None and self.picking == "marginal":
+            return 2 * (self.k - 1)
+        return self.max_members
+
+    def _parameters(self) -> dict[str, Any]:
+        """Give the public parameters: those of the refinements only if they are used."""
+        parameters: dict[str, Any] = {"k": self.k, "constraint": self.constraint, "candidates": self._candidates()}
+        if self.picking != "cost":
+            parameters["picking"] = self.picking
+        most = self._most_members()
+        return parameters if most is None else {**parameters, "max_members": most}
+
     def _plan(self, people: Trajectories, threads: int | None, progress: Progress) -> Plan:
         """Choose who is merged with whom; k-pick widens the candidates until an assignment exists."""
-        constrain = {"nu-k-pick": nu_k_pick, "k-pick": k_pick, "full": clusters}[self.constraint]
         squares = signatures(people)
-        wanted = self._candidates()
+        wanted, costs = self._candidates(), None
         while True:
             first, second = proxy_candidates(squares, wanted, threads=threads, progress=progress)
-            costs = pair_costs(people, first, second, threads=threads, progress=progress)
-            plan = constrain(costs, self.k)
+            costs = pair_costs(people, first, second, known=costs, threads=threads, progress=progress)
+            plan = self._constrained(people, costs, threads, progress)
             if plan is not None:
                 return plan
             wanted *= 2
+
+    def _constrained(
+        self, people: Trajectories, costs: PairCosts, threads: int | None, progress: Progress
+    ) -> Plan | None:
+        if self.constraint == "full":
+            return clusters(costs, self.k)
+        if self.constraint == "k-pick":
+            return k_pick(costs, self.k)
+        most = self._most_members()
+        if self.picking == "cost" or most is None:
+            return nu_k_pick(costs, self.k, most)
+        return marginal_pick(people, costs, self.k, most, threads=threads, progress=progress)

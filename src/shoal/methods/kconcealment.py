@@ -1,0 +1,132 @@
+"""k-concealment: everyone in exactly k records of exactly k people, and chance decides whose record is whose."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from shoal.kernels.weighted import grown_costs
+from shoal.lists import even_ranges
+from shoal.methods.constraints import regular_lists
+from shoal.methods.protocol import Estimate, Method
+from shoal.methods.records import merge_all
+from shoal.neighbours import pair_costs, proxy_candidates, signatures
+from shoal.parallel import run_ranges, thread_count
+from shoal.progress import SILENT
+from shoal.release import Claim, Members, Release
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shoal.progress import Progress
+    from shoal.trajectories import Trajectories
+
+__all__ = ["KConcealment"]
+
+# Measured on one core: a proxy distance, a sample in a pair cost, all rounds for a sample and k²; bytes at the peak.
+_PROXY_NS, _MERGE_NS, _ROUNDS_NS = 3.0, 30.0, 1500.0
+_PAIR_BYTES, _SAMPLE_BYTES = 110, 60
+_SAMPLES_PER_RANGE = 300_000
+
+
+class KConcealment(Method):
+    """Records of exactly k people each, everyone in exactly k of them, and a random owner.
+
+    Parameters
+    ----------
+    k
+        How many people are in every record, and how many records everyone is in.
+    candidates
+        K, the number of nearest users by k-scale's proxy whose exact cost is computed; 100·k if not given.
+
+    The k-1 others of everyone are found by k-1 rounds of minimum-cost assignment, the first by the pair costs of
+    both, the others by what the whole record comes to cost. Boxes do justice to all members alike (`members`
+    objective), so that they tell nothing about the owner; who it is, the writer draws by chance (see
+    `shoal.io.owners`), so that every one of a user's k records is hers with probability exactly 1/k.
+
+    Guarantee: as said; records do not depend on threads, labels, the order of the input or a seed. What it does
+    not prevent: whoever intersects the k records of a person knows her movements better than from one.
+    Cost: O(users²) proxy distances, about users·K k-merges of pairs and 40·k·users of up to k.
+
+    >>> import shoal
+    >>> people = shoal.from_arrow(shoal.synthesize(users=50, days=2, seed=1))
+    >>> KConcealment(k=3).anonymize(people)
+    Release(50 records, ... boxes, k-concealment, claim k-concealment(3))
+    """
+
+    name: ClassVar[str] = "k-concealment"
+    candidates: Annotated[int, Field(ge=1)] | None = None
+
+    def anonymize(self, people: Trajectories, *, threads: int | None = None, progress: Progress = SILENT) -> Release:
+        """Give one record per user, the owners still to be drawn; see the class for what it guarantees."""
+        self.require_enough(people)
+        matchings = self._matchings(people, threads, progress)
+        members = np.sort(matchings, axis=1).ravel()  # a record depends on who is in it, not on who comes first
+        offsets = np.arange(0, len(members) + 1, self.k)
+        box_offsets, boxes = merge_all(people, offsets, members, "members", threads=threads, progress=progress)
+        return Release(
+            offsets=box_offsets,
+            boxes=boxes,
+            frame=people.frame,
+            method=self.name,
+            parameters={"k": self.k, "candidates": self._candidates()},
+            claim=self.claim,
+            samples=people.samples,
+            members=Members(np.arange(len(people)), offsets, matchings.ravel(), people, matchings),
+        )
+
+    @property
+    def claim(self) -> Claim:
+        """What its releases promise."""
+        return Claim("k-concealment", k=self.k)
+
+    def estimate(self, people: Trajectories, *, threads: int | None = None) -> Estimate:
+        """Give what `anonymize` would take: the proxy is quadratic, the rest linear in users."""
+        pairs = len(people) * min(self._candidates(), len(people) - 1)
+        nanoseconds = _PROXY_NS * len(people) ** 2 + _MERGE_NS * 2 * pairs * people.counts.mean()
+        nanoseconds += _ROUNDS_NS * self.k**2 * people.samples
+        memory = _PAIR_BYTES * pairs + _SAMPLE_BYTES * people.samples * self.k
+        return Estimate(int(memory), nanoseconds / 1e9 / thread_count(threads))
+
+    def _candidates(self) -> int:
+        return max(self.k - 1, self.candidates if self.candidates is not None else 100 * self.k)
+
+    def _matchings(self, people: Trajectories, threads: int | None, progress: Progress) -> NDArray[np.int64]:
+        """Give k disjoint perfect matchings of records and users; widen the candidates until there are."""
+        squares = signatures(people)
+        wanted, costs = self._candidates(), None
+
+        def price(lists: NDArray[np.int64], rows: NDArray[np.int64], columns: NDArray[np.int64]) -> NDArray[np.float64]:
+            return _grown(people, lists, rows, columns, threads, progress)
+
+        while True:
+            first, second = proxy_candidates(squares, wanted, threads=threads, progress=progress)
+            costs = pair_costs(people, first, second, known=costs, threads=threads, progress=progress)
+            both = costs.own + costs.others
+            matchings = regular_lists(costs, self.k, both, both, price)
+            if matchings is not None:
+                return matchings
+            wanted *= 2
+
+
+def _grown(
+    people: Trajectories,
+    lists: NDArray[np.int64],
+    rows: NDArray[np.int64],
+    columns: NDArray[np.int64],
+    threads: int | None,
+    progress: Progress,
+) -> NDArray[np.float64]:
+    """Give what each record rows[p] would cost all its members if it also took columns[p]."""
+    costs = np.empty(len(rows))
+
+    def fill(start: int, stop: int) -> None:
+        part = slice(start, stop)
+        grown_costs(people.t, people.x, people.y, people.offsets, lists, rows[part], columns[part], costs[part])
+
+    weights = people.counts[lists].sum(axis=1)[rows] + people.counts[columns]
+    with progress.stage("records", len(rows)) as advance:
+        run_ranges(fill, even_ranges(weights, _SAMPLES_PER_RANGE), threads=threads, advance=advance)
+    return costs
