@@ -28,14 +28,14 @@ def available_bytes() -> int:
     return max(0, available)
 
 
-def require_memory(needed: int, what: str, advice: str) -> None:
-    """Raise TooLarge if `needed` bytes are more than can be taken now.
+def require_memory(needed: int, what: str, advice: str, *, limit: int | None = None) -> None:
+    """Raise TooLarge if `needed` bytes are more than can be taken now, or than a limit that was set.
 
     >>> require_memory(2**60, "reading", "read fewer files")
     Traceback (most recent call last):
     shoal.errors.TooLarge: reading would take about 1,152,921.5 TB of memory, more than ...; read fewer files
     """
-    available = available_bytes()
+    available = available_bytes() if limit is None else limit
     if needed > available:
         raise TooLarge(
             f"{what} would take about {human_bytes(needed)} of memory, more than the {human_bytes(available)} "

@@ -289,8 +289,9 @@ def _cheapest_cuts(
     """Run the recursion: cost[g] and the start cut[g] of the last box, for every prefix of groups."""
     cost[0] = 0.0
     before = 0
-    # Bounds of the groups after M(g), kept while M(g) stays the same.
+    # Bounds of the groups after M(g) and the least cost before a box that ends at g, kept while M(g) stays the same.
     rx0 = rx1 = ry0 = ry1 = np.int64(0)
+    least = np.inf
     for g in range(1, n_groups + 1):
         m = latest[g]
         cut[g] = 0
@@ -305,6 +306,9 @@ def _cheapest_cuts(
                 rx1 = max(rx1, box[s, 2])
                 ry0 = min(ry0, box[s, 3])
                 ry1 = max(ry1, box[s, 4])
+            least = np.inf
+            for p in range(latest[m - 1], m):
+                least = min(least, cost[p])
         else:
             rx0 = min(rx0, box[g, 1])
             rx1 = max(rx1, box[g, 2])
@@ -321,7 +325,7 @@ def _cheapest_cuts(
             y1 = max(y1, box[s, 4])
             c = np.float64(box[g, 0] - box[s, 0] + 1) * np.float64((x1 - x0) + (y1 - y0) + 2)
             c *= constant + (weight[g] - weight[s - 1])
-            if c >= best:
+            if c + least >= best:
                 break
             if cost[s - 1] + c < best:
                 best = cost[s - 1] + c

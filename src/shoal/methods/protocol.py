@@ -38,6 +38,7 @@ class Method(Settings):
     """A way to turn trajectories into a release in which everyone is hidden among at least `k`."""
 
     name: ClassVar[str]
+    resumable: ClassVar[bool] = False  # whether `anonymize` takes a `store` of finished parts
     k: Annotated[int, Field(ge=2, le=1000)] = 2
 
     @property

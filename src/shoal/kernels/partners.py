@@ -1,0 +1,106 @@
+"""Partners: the candidates that are truly cheapest to be merged with. Also everybody's home cell."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal.kernels._jit import jit
+from shoal.kernels.merge import pair_owner_costs
+
+if TYPE_CHECKING:
+    from shoal.kernels._jit import Floats, Ints, Ints32
+
+__all__ = ["cheapest_partners", "home_cells", "sampling_gaps"]
+
+
+@jit
+def home_cells(x: Ints32, y: Ints32, offsets: Ints, home_x: Ints32, home_y: Ints32) -> None:
+    """Fill the (lower) median of each user's cells, one coordinate at a time."""
+    for u in range(len(offsets) - 1):
+        middle = (offsets[u + 1] - offsets[u] - 1) // 2
+        home_x[u] = np.sort(x[offsets[u] : offsets[u + 1]])[middle]
+        home_y[u] = np.sort(y[offsets[u] : offsets[u + 1]])[middle]
+
+
+@jit
+def sampling_gaps(t: Ints32, offsets: Ints, users: Ints) -> Ints32:
+    """Give the time from each sample to the next of the same user, of some users."""
+    n = 0
+    for u in users:
+        n += offsets[u + 1] - offsets[u] - 1
+    gaps = np.empty(n, np.int32)
+    n = 0
+    for u in users:
+        for p in range(offsets[u] + 1, offsets[u + 1]):
+            gaps[n] = t[p] - t[p - 1]
+            n += 1
+    return gaps
+
+
+@jit
+def _insert(other: Ints, cost: Floats, user: int, partner: int, c: float) -> None:
+    """Insert a partner where her cost belongs; equal costs keep the lower index first."""
+    p = cost.shape[1] - 1
+    if c > cost[user, p] or (c == cost[user, p] and partner > other[user, p]):
+        return
+    while p > 0 and (c < cost[user, p - 1] or (c == cost[user, p - 1] and partner < other[user, p - 1])):
+        cost[user, p] = cost[user, p - 1]
+        other[user, p] = other[user, p - 1]
+        p -= 1
+    cost[user, p] = c
+    other[user, p] = partner
+
+
+@jit
+def _seen_before(nearest: Ints, start: int, user: int, rank: int, partner: int) -> bool:
+    """Tell whether the pair has already come up in the partner's own row: of lower rank, or same and before."""
+    row = partner - start
+    if row < 0 or row >= len(nearest):
+        return False
+    last = rank + 1 if partner < user else rank
+    for r in range(last):
+        if nearest[row, r] == user:
+            return True
+    return False
+
+
+@jit
+def cheapest_partners(
+    t: Ints32, x: Ints32, y: Ints32, offsets: Ints, nearest: Ints, start: int, other: Ints, cost: Floats
+) -> int:
+    """Fill, for users start…, the candidates in `nearest` (by rank) with the least cost: both owner costs added.
+
+    Every pair is merged once and serves both users; a merge is abandoned as soon as it can't enter either list.
+    Lists come ascending by (cost, index); `other` is -1 where there are fewer. Gives the number of pairs merged.
+    """
+    n_users, n_ranks = nearest.shape
+    longest = 1
+    for u in range(len(offsets) - 1):
+        longest = max(longest, 2 * (offsets[u + 1] - offsets[u]) + 1)
+    for row in range(n_users):
+        for r in range(cost.shape[1]):
+            other[row, r] = -1
+            cost[row, r] = np.inf
+    ints = np.empty((5, longest), np.int64)
+    latest = np.empty(longest, np.uint64)
+    floats = np.empty((4, longest), np.float64)
+    last = cost.shape[1] - 1
+    merged = 0
+    for rank in range(n_ranks):
+        for row in range(n_users):
+            u = start + row
+            v = nearest[row, rank]
+            if _seen_before(nearest, start, u, rank, v):
+                continue
+            own = start <= v < start + n_users
+            bound = max(cost[row, last], cost[v - start, last] if own else 0.0)
+            a, b = pair_owner_costs(
+                t, x, y, offsets[u], offsets[u + 1], offsets[v], offsets[v + 1], bound, bound, ints, latest, floats
+            )
+            merged += 1
+            _insert(other, cost, row, v, a + b)
+            if own:
+                _insert(other, cost, v - start, u, a + b)
+    return merged

@@ -1,0 +1,132 @@
+"""A first partition: hardest users first, each with the free neighbours that make the cheapest group."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal.kernels._jit import jit
+from shoal.kernels.groups import Samples, Scratch, group_cost
+from shoal.kernels.members import NOBODY, Groups, add, changed, cost_with
+from shoal.kernels.pick import holds
+
+if TYPE_CHECKING:
+    from shoal.kernels._jit import Ints
+
+__all__ = ["start_groups"]
+
+
+@jit
+def _grow(
+    samples: Samples, near: Ints, k: int, tried: int, groups: Groups, user: int, room: Ints, scratch: Scratch
+) -> int:
+    """Collect a group around a user in `room`, the cheapest free neighbour of its members at a time; give its size."""
+    room[0] = user
+    size = 1
+    while size < k:
+        best = np.inf
+        chosen = NOBODY
+        looked = 0
+        for r in range(near.shape[1]):
+            for m in range(size):
+                v = near[room[m], r]
+                if v < 0 or groups.of[v] >= 0 or holds(room, size, v):
+                    continue
+                room[size] = v
+                c = group_cost(samples, room, size + 1, best, scratch)
+                looked += 1
+                if c < best:
+                    best = c
+                    chosen = v
+            if looked >= tried:
+                break
+        if chosen == NOBODY:
+            break
+        room[size] = chosen
+        size += 1
+    return size
+
+
+@jit
+def _insert(samples: Samples, near: Ints, tried: int, groups: Groups, user: int, room: Ints, scratch: Scratch) -> bool:
+    """Put a user into the near group that has room and takes her at least cost; False if there is none."""
+    capacity = groups.members.shape[1]
+    best = np.inf
+    chosen = NOBODY
+    looked = 0
+    for r in range(near.shape[1]):
+        v = near[user, r]
+        if v < 0 or looked >= tried:
+            break
+        g = groups.of[v]
+        if g < 0 or groups.size[g] >= capacity:
+            continue
+        c = cost_with(samples, groups, g, user, best + groups.cost[g], room, scratch) - groups.cost[g]
+        looked += 1
+        if c < best:
+            best = c
+            chosen = g
+    if chosen == NOBODY:
+        return False
+    add(groups, chosen, user)
+    changed(samples, groups, chosen, scratch)
+    return True
+
+
+@jit
+def _place_rest(samples: Samples, k: int, n_groups: int, groups: Groups, scratch: Scratch) -> None:
+    """Place users who have no near group with room: among themselves, in the order they stand in, then anywhere."""
+    rest = np.empty(len(groups.of), np.int64)
+    n_rest = 0
+    for user in range(len(groups.of)):
+        if groups.of[user] < 0:
+            rest[n_rest] = user
+            n_rest += 1
+    n = 0
+    while n_rest - n >= k:
+        for _ in range(k):
+            add(groups, n_groups, rest[n])
+            n += 1
+        changed(samples, groups, n_groups, scratch)
+        n_groups += 1
+    while n < n_rest:
+        g = 0
+        while g < n_groups - 1 and groups.size[g] == groups.members.shape[1]:
+            g += 1
+        if groups.size[g] == groups.members.shape[1]:  # all are full: k of the 2k users make a new one
+            for _ in range(k - 1):
+                mover = groups.members[g, groups.size[g] - 1]
+                groups.size[g] -= 1
+                add(groups, n_groups, mover)
+            changed(samples, groups, g, scratch)
+            g = n_groups
+            n_groups += 1
+        add(groups, g, rest[n])
+        changed(samples, groups, g, scratch)
+        n += 1
+
+
+@jit
+def start_groups(
+    samples: Samples, near: Ints, order: Ints, k: int, tried: int, groups: Groups, scratch: Scratch
+) -> None:
+    """Make a first partition; users take their turn in this order, which should be hardest first.
+
+    near[u] are u's neighbours, cheapest first, -1 where there are no more. Each user still free takes the free
+    neighbours that make the cheapest group of k; who can't, joins the group that takes her at least cost.
+    """
+    room = np.empty(2 * k, np.int64)
+    n_groups = 0
+    for user in order:
+        if groups.of[user] >= 0 or n_groups == len(groups.size):
+            continue
+        if _grow(samples, near, k, tried, groups, user, room, scratch) == k:
+            for m in range(k):
+                add(groups, n_groups, room[m])
+            changed(samples, groups, n_groups, scratch)
+            n_groups += 1
+    for user in order:
+        if groups.of[user] < 0:
+            _insert(samples, near, tried, groups, user, room, scratch)
+    _place_rest(samples, k, n_groups, groups, scratch)

@@ -1,0 +1,128 @@
+"""`shoal`, our own method: identical records in disjoint groups of at least k, at little loss and any size."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from shoal.kernels.groups import samples_within
+from shoal.lists import offsets_of, take_lists
+from shoal.methods.partition import EFFORTS, partition
+from shoal.methods.protocol import Estimate, Method
+from shoal.methods.records import merge_all
+from shoal.parallel import thread_count
+from shoal.progress import SILENT
+from shoal.release import Claim, Members, Release
+from shoal.store import NOTHING_KEPT
+from shoal.units import Metres, Seconds  # noqa: TC001  pydantic needs them
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shoal.methods.constraints import Plan
+    from shoal.progress import Progress
+    from shoal.store import Store
+    from shoal.trajectories import Trajectories
+
+__all__ = ["Shoal"]
+
+# Measured on one core: a sketch distance, a sample of a candidate pair, a sample of a user looked at for exchanges
+# (which grows with k). In memory: a sample with the boxes it ends up in, a partner, a part under way.
+_SKETCH_NS, _PAIR_NS, _GROUP_NS = 10.0, 70.0, 90.0
+_SAMPLE_BYTES, _PARTNER_BYTES, _PART_BYTES = 48, 12, 200_000_000
+
+
+class Shoal(Method):
+    """Hide everyone in a group of k to 2k-1 people who are all published as the same record.
+
+    Parameters
+    ----------
+    k
+        The least number of people in a group.
+    effort
+        How long groups are improved: `quick`, `normal` or `thorough`.
+    max_span_m, max_duration_s
+        Leave out boxes that are wider, higher or longer than this, for the whole group; nothing is left out by
+        default. Text with a unit is taken too: `"15km"`, `"6h"`.
+
+    Guarantee: `k-anonymity(k)`: whatever is known about a person, at least k people's records are the same as hers.
+    Groups do not depend on threads, memory, labels or the order of the input. Not guaranteed: that no better
+    groups exist. Cost: linear in the number of people; a million with 144 samples each take minutes on two cores
+    (docs/benchmarks.md). Memory: the samples, some 500 bytes a person, and the boxes.
+
+    >>> import shoal
+    >>> people = shoal.from_arrow(shoal.synthesize(users=50, days=2, seed=1))
+    >>> Shoal(k=3).anonymize(people)
+    Release(50 records, ... boxes, shoal, claim k-anonymity(3))
+    """
+
+    name: ClassVar[str] = "shoal"
+    resumable: ClassVar[bool] = True
+    effort: Literal["quick", "normal", "thorough"] = "normal"
+    max_span_m: Annotated[Metres, Field(gt=0)] | None = None
+    max_duration_s: Annotated[Seconds, Field(gt=0)] | None = None
+
+    def anonymize(
+        self,
+        people: Trajectories,
+        *,
+        threads: int | None = None,
+        progress: Progress = SILENT,
+        store: Store = NOTHING_KEPT,
+    ) -> Release:
+        """Give one record per user, identical within each group; see the class for what it guarantees."""
+        self.require_enough(people)
+        plan = partition(people, self.k, EFFORTS[self.effort], threads=threads, progress=progress, store=store)
+        offsets, boxes = merge_all(people, plan.offsets, plan.members, "members", threads=threads, progress=progress)
+        offsets, boxes, suppressed = self._suppressed(people, plan, offsets, boxes)
+        owners = np.flatnonzero(np.diff(offsets)[plan.record_of])  # a group without a box left is not published
+        box_offsets, rows = take_lists(offsets, plan.record_of[owners])
+        member_offsets, members = take_lists(plan.offsets, plan.record_of[owners])
+        return Release(
+            offsets=box_offsets,
+            boxes=boxes[rows],
+            frame=people.frame,
+            method=self.name,
+            parameters=self._parameters(),
+            claim=self.claim,
+            samples=people.samples - suppressed,
+            suppressed=suppressed,
+            members=Members(owners, member_offsets, plan.members[members], people),
+        )
+
+    @property
+    def claim(self) -> Claim:
+        """What its releases promise."""
+        return Claim("k-anonymity", k=self.k)
+
+    def estimate(self, people: Trajectories, *, threads: int | None = None) -> Estimate:
+        """Give what `anonymize` would take: everything is linear in the number of people."""
+        effort = EFFORTS[self.effort]
+        kept = effort.kept(self.k)
+        sketch = _SKETCH_NS * len(people) * min(len(people), 16_384)
+        pairs = _PAIR_NS * 2 * kept * people.samples
+        groups = _GROUP_NS * self.k**1.5 * effort.rounds * effort.sweeps * effort.around * people.samples
+        memory = _SAMPLE_BYTES * people.samples + _PARTNER_BYTES * kept * len(people)
+        memory += _PART_BYTES * thread_count(threads)
+        return Estimate(int(memory), (sketch + pairs + groups) / 1e9 / thread_count(threads))
+
+    def _parameters(self) -> dict[str, object]:
+        """Give the public parameters: thresholds only if they are used."""
+        given = {"k": self.k, "max_span_m": self.max_span_m, "max_duration_s": self.max_duration_s}
+        return {name: value for name, value in given.items() if value is not None}
+
+    def _suppressed(
+        self, people: Trajectories, plan: Plan, offsets: NDArray[np.int64], boxes: NDArray[np.int32]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int32], int]:
+        """Leave out boxes beyond the thresholds; give what is left and how many samples were in the others."""
+        t0, t1, x0, x1, y0, y1 = boxes.T
+        side_m = (np.maximum(x1 - x0, y1 - y0) + 1.0) * people.frame.cell_m
+        duration_s = (t1 - t0 + 1.0) * people.frame.slot_s
+        kept = (side_m <= (self.max_span_m or np.inf)) & (duration_s <= (self.max_duration_s or np.inf))
+        if kept.all():
+            return offsets, boxes, 0
+        group = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+        lost = samples_within(people.t, people.offsets, plan.offsets, plan.members, group[~kept], t0[~kept], t1[~kept])
+        return offsets_of(np.bincount(group[kept], minlength=len(offsets) - 1)), boxes[kept], int(lost)

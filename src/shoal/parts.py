@@ -1,0 +1,105 @@
+"""Parts: users who are close in space, so many at a time.
+
+A method's heavy step is a pure function of one part's arrays. Here parts run on threads, a few at a time, which
+also bounds memory; the parts never depend on the number of threads or on memory, so neither do the records.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal.parallel import run_ranges
+from shoal.progress import SILENT
+from shoal.store import NOTHING_KEPT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from shoal.progress import Progress
+    from shoal.store import Arrays, Store
+
+__all__ = ["even_parts", "halo", "run_parts", "space_order"]
+
+_LEAF = 64
+
+
+def space_order(x: NDArray[np.int64], y: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Order points so that neighbours in the order are neighbours in space: halve by the longer side, again and again.
+
+    Ties are broken by index. O(n log² n).
+
+    >>> space_order(np.array([0, 900, 1, 901]), np.array([0, 0, 0, 0])).tolist()
+    [0, 1, 2, 3]
+    """
+    order = np.arange(len(x))
+    todo = [(0, len(x))]
+    while todo:
+        start, stop = todo.pop()
+        if stop - start <= _LEAF:
+            continue
+        here = order[start:stop]
+        side = x if np.ptp(x[here]) >= np.ptp(y[here]) else y
+        order[start:stop] = here[np.lexsort((here, side[here]))]
+        middle = (start + stop) // 2
+        todo += [(start, middle), (middle, stop)]
+    return order
+
+
+def even_parts(n: int, most: int) -> list[tuple[int, int]]:
+    """Cut 0…n into ranges of nearly the same length, at most `most`.
+
+    >>> even_parts(10, 4)
+    [(0, 3), (3, 6), (6, 10)]
+    """
+    parts = -(-n // most)
+    return [(n * part // parts, n * (part + 1) // parts) for part in range(parts)]
+
+
+def halo(x: NDArray[np.int64], y: NDArray[np.int64], part: NDArray[np.int64], most: int) -> NDArray[np.int64]:
+    """Give the `most` points outside a part that are nearest to its bounding box, ascending; ties by index. O(n)."""
+    apart = [np.maximum(side[part].min() - side, side - side[part].max()).clip(min=0) for side in (x, y)]
+    distance = np.maximum(*apart).astype(np.float64)
+    distance[part] = np.inf
+    if len(x) - len(part) <= most:
+        return np.flatnonzero(distance < np.inf)
+    edge = np.partition(distance, most - 1)[most - 1]
+    inside = np.flatnonzero(distance < edge)
+    return np.sort(np.concatenate([inside, np.flatnonzero(distance == edge)[: most - len(inside)]]))
+
+
+def run_parts(
+    name: str,
+    sizes: Sequence[int],
+    work: Callable[[int], Arrays],
+    *,
+    threads: int | None = None,
+    progress: Progress = SILENT,
+    store: Store = NOTHING_KEPT,
+) -> list[Arrays]:
+    """Call `work(part)` for every part and give the results in order; finished parts are kept in `store`.
+
+    Parts that the store already holds are not computed again. `sizes` are what progress counts.
+    """
+    results: list[Arrays] = [{} for _ in sizes]
+
+    def one(start: int, stop: int) -> None:
+        for part in range(start, stop):
+            done = store.load(f"{name}-{part}")
+            if done is None:
+                done = work(part)
+                store.save(f"{name}-{part}", done)
+            results[part] = done
+
+    with progress.stage(name, sum(sizes)) as advance:
+        done = iter(sizes)
+        run_ranges(
+            one,
+            [(part, part + 1) for part in range(len(sizes))],
+            threads=threads,
+            advance=lambda _: advance(next(done)),
+        )
+    return results

@@ -1,0 +1,374 @@
+"""`shoal`: near the best groups there are, everybody hidden, the same whatever the means; and suppression."""
+
+import json
+from itertools import combinations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import shoal
+from shoal.errors import SettingsError, ShoalError, TooFewUsers
+from shoal.frame import Frame
+from shoal.io.options import ReadOptions
+from shoal.io.write import write_release
+from shoal.methods import partition
+from shoal.methods.shoal import Shoal
+from shoal.neighbours import partners
+from shoal.pipeline import Means, Outputs, publish
+from shoal.trajectories import build
+from tests.oracle.cover import holds, two_way
+from tests.oracle.groups import cheapest_partition
+from tests.people import LAEA, random_people
+
+
+def people_of(lists, crs=None):
+    rows = np.concatenate([np.array(samples, np.int32).reshape(-1, 3) for samples in lists])
+    users = np.repeat(np.arange(len(lists)), [len(samples) for samples in lists])
+    labels = pa.array([f"p{n}" for n in range(len(lists))])
+    return build(users, *np.ascontiguousarray(rows.T), labels=labels, frame=Frame(crs=crs))
+
+
+def samples_of(people, user):
+    return people.user(user).tolist()
+
+
+def groups_of(release):
+    """The distinct groups, from who is said to be in each record."""
+    members = release.members
+    lists = [members.indices[a:b] for a, b in zip(members.offsets[:-1], members.offsets[1:], strict=True)]
+    return sorted({tuple(sorted(group.tolist())) for group in lists})
+
+
+def check_release(people, release, k):
+    """By brute force: groups of k to 2k-1, identical records, everybody inside hers, every box about everyone."""
+    groups = groups_of(release)
+    assert sorted(user for group in groups for user in group) == list(range(len(people)))
+    assert all(k <= len(group) <= 2 * k - 1 for group in groups)
+    assert sorted(release.members.owners.tolist()) == list(range(len(people)))
+    record_of = dict(zip(release.members.owners.tolist(), range(len(release)), strict=True))
+    for group in groups:
+        records = [release.record(record_of[user]).tolist() for user in group]
+        assert all(record == records[0] for record in records)
+        assert all(two_way(samples_of(people, user), records[0]) for user in group)
+        assert all(before[1] < after[0] for before, after in zip(records[0], records[0][1:], strict=False))
+    alike = {}
+    for record in range(len(release)):
+        alike.setdefault(release.record(record).tobytes(), []).append(record)
+    assert min(map(len, alike.values())) >= k
+    assert release.suppressed == 0
+    assert release.samples == people.samples
+
+
+# How good the groups are
+
+
+def small_people(n, seed, kind):
+    """Few people around common homes, each for herself, or some of both."""
+    rng = np.random.default_rng(seed)
+    homes = rng.integers(0, 2000, (max(1, n // 3), 2))
+    lists = []
+    for _ in range(n):
+        alone = kind == "isolated" or (kind == "mixed" and rng.random() < 0.3)
+        home = rng.integers(0, 5000, 2) if alone else homes[rng.integers(len(homes))]
+        count = rng.integers(1, 12)
+        lists.append(np.column_stack([np.sort(rng.integers(0, 400, count)), home + rng.integers(-15, 16, (count, 2))]))
+    return people_of(lists)
+
+
+def excess(n, k, seed, kind):
+    people = small_people(n, seed, kind)
+    least, _ = cheapest_partition(people, k)
+    release = Shoal(k=k).anonymize(people, threads=1)
+    groups = [[samples_of(people, user) for user in group] for group in groups_of(release)]
+    return sum(shoal.k_merge(group, "members")[1] for group in groups) / least
+
+
+def test_groups_are_near_the_best_there_are():
+    """Within 5 % of the optimum on average and never worse than 1.5 times."""
+    rng = np.random.default_rng(1)
+    found = [
+        excess(int(rng.integers(max(4, k), 13)), k, seed, kind)
+        for kind in ("clustered", "isolated", "mixed")
+        for k in (2, 3, 4)
+        for seed in range(20)
+    ]
+    assert min(found) > 1 - 1e-9
+    assert np.mean(found) < 1.05
+    assert max(found) < 1.5
+
+
+@pytest.mark.parametrize(("n", "seed"), [(10, 144), (9, 110), (10, 158)])
+def test_two_groups_that_should_trade_half_their_members(n, seed):
+    """A few towns, groups of four: no single exchange leads there."""
+    assert excess(n, 4, seed, "clustered") < 1.5
+
+
+def test_the_twin_tries_every_partition():
+    people = small_people(7, 3, "mixed")
+    least, groups = cheapest_partition(people, 3)
+    everybody = set(range(7))
+    costs = [
+        sum(
+            shoal.k_merge([samples_of(people, user) for user in group], "members")[1]
+            for group in (chosen, everybody - set(chosen))
+        )
+        for chosen in combinations(range(7), 3)
+    ]
+    assert least == pytest.approx(min(costs))
+    assert sorted(map(len, groups)) == [3, 4]
+
+
+# Everybody is hidden
+
+ODD = {
+    "identical": [[(5, 5, 5), (7, 1, 1)]] * 7,
+    "all but one identical": [[(5, 5, 5), (7, 1, 1)]] * 7 + [[(900, 900, 900)]],
+    "one sample": [[(3 * n, n * n, 0)] for n in range(8)],
+    "isolated": [[(n, 3**n, -(3**n)), (50 + n, 3**n, 7)] for n in range(9)],
+    "one far away": [[(n, n, n), (40, n, 0)] for n in range(6)] + [[(10_000, 100_000, 100_000)]],
+    "static": [[(t, n // 3, 4) for t in range(0, 50, n + 2)] for n in range(11)],
+    "all at one time": [[(7, n, 0), (7, 0, n)] for n in range(6)],
+    "very unlike lengths": [[(t, n, n) for t in range(0, 3000, 7 ** (n % 4))] for n in range(6)],
+    "mixed": [[(0, 0, 0), (9, 1, 1)], [(1, 0, 0)], [(500, 10_000, 0)], [(3, 0, 0), (4, 4, 4), (5, 5, 5)], [(1, 0, 0)]],
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+@pytest.mark.parametrize("k", [2, 3, "U-1", "U"])
+def test_odd_people(name, k):
+    people = people_of(ODD[name])
+    k = {"U": len(people), "U-1": len(people) - 1}.get(k, k)
+    release = Shoal(k=k).anonymize(people)
+    check_release(people, release, k)
+    verdict = shoal.verify(people, release)
+    assert verdict.ok, verdict.messages
+
+
+@pytest.mark.parametrize("users", [10, 11, 12, 57])
+@pytest.mark.parametrize("k", [2, 3, 5, 10])
+def test_random_people(users, k):
+    people = random_people(users, seed=users, mean=5)
+    for effort in ("quick", "thorough"):
+        release = Shoal(k=k, effort=effort).anonymize(people)
+        check_release(people, release, k)
+        assert shoal.verify(people, release).ok
+
+
+def test_fewer_than_k_people():
+    with pytest.raises(TooFewUsers):
+        Shoal(k=3).anonymize(people_of(ODD["identical"][:2]))
+
+
+def test_verifies_as_a_file(tmp_path):
+    people = random_people(40, seed=1, crs=LAEA)
+    release = Shoal(k=3).anonymize(people)
+    write_release(release, tmp_path / "r.parquet", audit=tmp_path / "a.parquet")
+    for audit in (None, tmp_path / "a.parquet"):
+        verdict = shoal.verify(people, tmp_path / "r.parquet", k=3, audit=audit)
+        assert verdict.ok, verdict.messages
+        assert str(verdict.claim) == "k-anonymity(3)"
+
+
+# The same whatever the means
+
+
+@pytest.fixture
+def small_parts(monkeypatch):
+    """Parts so small that a few people make several."""
+    monkeypatch.setattr(partition, "_PART", 20)
+    monkeypatch.setattr(partners, "_PART", 30)
+    monkeypatch.setattr(partners, "_HALO", 25)
+
+
+def same(one, other):
+    assert one.boxes.tolist() == other.boxes.tolist()
+    assert one.offsets.tolist() == other.offsets.tolist()
+    assert one.members.indices.tolist() == other.members.indices.tolist()
+    assert one.members.owners.tolist() == other.members.owners.tolist()
+
+
+@pytest.mark.usefixtures("small_parts")
+@pytest.mark.parametrize("k", [2, 3, 5])
+def test_several_parts(k):
+    people = random_people(133, seed=k, mean=5)
+    release = Shoal(k=k).anonymize(people, threads=2)
+    check_release(people, release, k)
+    assert shoal.verify(people, release).ok
+    same(release, Shoal(k=k).anonymize(people, threads=1))
+
+
+def test_one_and_two_threads():
+    people = random_people(150, seed=4)
+    same(*(Shoal(k=3).anonymize(people, threads=threads) for threads in (1, 2)))
+
+
+def shuffled_and_relabelled(events, seed):
+    rng = np.random.default_rng(seed)
+    table = pq.read_table(events)
+    name = next(name for name in table.column_names if name in {"uid", "user", "user_id", "msisdn"})
+    place = table.column_names.index(name)
+    labels = table[name].unique()
+    new = pa.array([f"x{n:04d}" for n in rng.permutation(len(labels))])
+    codes = table[name].combine_chunks().dictionary_encode()
+    codes = codes.indices if hasattr(codes, "indices") else codes.combine_chunks().indices
+    return table.set_column(place, name, new.take(codes)).take(pa.array(rng.permutation(len(table))))
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_shuffled_and_relabelled_input(events):
+    first = Shoal(k=3).anonymize(shoal.read(events))
+    for seed in range(2):
+        same(first, Shoal(k=3).anonymize(shoal.from_arrow(shuffled_and_relabelled(events, seed))))
+
+
+def published(events, folder, *, parameters=None, **means):
+    folder.mkdir()
+    outputs = Outputs(folder / "r.parquet", audit=folder / "a.parquet", run_record=folder / "run.json")
+    parameters = {"k": 2, **(parameters or {})}
+    done = publish(
+        [events], outputs, method="shoal", parameters=parameters, options=ReadOptions(), seed=5, means=Means(**means)
+    )
+    assert done.verdict.ok
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "a.parquet",
+        "r.parquet",
+        "r.parquet.manifest.json",
+        "run.json",
+    ]
+    return done
+
+
+def test_memory_limits_and_threads_change_no_byte(tmp_path, events):
+    need = published(events, tmp_path / "free").estimate.memory_bytes
+    expected = (tmp_path / "free/r.parquet").read_bytes()
+    for name, means in {
+        "little": {"memory": need + 1_000_000, "threads": 1},
+        "more": {"memory": 4 * need, "threads": 2},
+    }.items():
+        published(events, tmp_path / name, **means)
+        assert (tmp_path / name / "r.parquet").read_bytes() == expected
+
+
+# Suppression
+
+
+def left_out(people, release):
+    """The samples that their user's record does not hold, by brute force."""
+    record_of = dict(zip(release.members.owners.tolist(), range(len(release)), strict=True))
+    boxes = {user: release.record(record).tolist() for user, record in record_of.items()}
+    return sum(
+        not any(holds(box, sample) for box in boxes.get(user, []))
+        for user in range(len(people))
+        for sample in samples_of(people, user)
+    )
+
+
+def check_suppressed(people, release, k, max_span_m=np.inf, max_duration_s=np.inf):
+    t0, t1, x0, x1, y0, y1 = release.boxes.T.astype(np.int64)
+    frame = people.frame
+    assert ((x1 - x0 + 1) * frame.cell_m <= max_span_m).all()
+    assert ((y1 - y0 + 1) * frame.cell_m <= max_span_m).all()
+    assert ((t1 - t0 + 1) * frame.slot_s <= max_duration_s).all()
+    assert release.suppressed == left_out(people, release)
+    assert release.samples == people.samples - release.suppressed
+    groups = groups_of(release)
+    assert sorted(user for group in groups for user in group) == sorted(release.members.owners.tolist())
+    record_of = dict(zip(release.members.owners.tolist(), range(len(release)), strict=True))
+    for group in groups:
+        assert k <= len(group) <= 2 * k - 1
+        assert len({release.record(record_of[user]).tobytes() for user in group}) == 1
+        assert len(release.record(record_of[group[0]])) > 0
+
+
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("share", [0.5, 0.9, 0.99])
+def test_what_is_too_wide_or_long_is_left_out(k, share):
+    people = random_people(80, seed=k, slots=3000)
+    whole = Shoal(k=k).anonymize(people)
+    t0, t1, x0, x1, y0, y1 = whole.boxes.T.astype(np.int64)
+    span = int(np.quantile(np.maximum(x1 - x0, y1 - y0) + 1, share)) * people.frame.cell_m
+    duration = int(np.quantile(t1 - t0 + 1, share)) * people.frame.slot_s
+    for thresholds in (
+        {"max_span_m": span},
+        {"max_duration_s": duration},
+        {"max_span_m": span, "max_duration_s": duration},
+    ):
+        release = Shoal(k=k, **thresholds).anonymize(people)
+        check_suppressed(people, release, k, **thresholds)
+        assert release.suppressed > 0
+        assert release.parameters == {"k": k, **thresholds}
+        kept = {record.tobytes() for record in map(whole.record, range(len(whole)))}
+        assert len(release) < len(whole) or not {release.record(r).tobytes() for r in range(len(release))} <= kept
+        verdict = shoal.verify(people, release, max_suppressed=1.0)
+        assert verdict.ok, verdict.messages
+        assert verdict.figures["suppressed_samples"] == release.suppressed
+
+
+def test_nothing_is_left_out_by_thresholds_that_nothing_exceeds():
+    people = random_people(50, seed=2)
+    release = Shoal(k=2, max_span_m="1000km", max_duration_s="100d").anonymize(people)
+    same(release, Shoal(k=2).anonymize(people))
+    assert release.suppressed == 0
+
+
+@pytest.fixture(scope="module")
+def bearable(events):
+    """Thresholds that leave out some 5 %."""
+    people = shoal.read(events)
+    for hours in range(12, 500, 12):
+        release = Shoal(k=2, max_duration_s=f"{hours}h", max_span_m="30km").anonymize(people)
+        if 0 < release.suppressed < 0.15 * people.samples:
+            return {"max_duration_s": f"{hours}h", "max_span_m": "30km"}
+    raise AssertionError
+
+
+def test_a_published_release_with_suppression_verifies(tmp_path, events, bearable):
+    done = published(events, tmp_path / "out", parameters=bearable)
+    folder = tmp_path / "out"
+    counts = json.loads((folder / "run.json").read_text())["counts"]
+    people = shoal.read(events)
+    lost = Shoal(k=2, **bearable).anonymize(people).suppressed
+    assert counts["samples_suppressed"] == lost == done.verdict.figures["suppressed_samples"]
+    verdict = shoal.verify(events, folder / "r.parquet", audit=folder / "a.parquet", k=2, suppressed=lost)
+    assert verdict.ok, verdict.messages
+    assert not shoal.verify(events, folder / "r.parquet", audit=folder / "a.parquet", k=2, suppressed=lost + 1).ok
+    assert shoal.verify(events, folder / "r.parquet", k=2).ok
+
+
+def test_suppression_from_the_command_line(tmp_path, events, bearable, run):
+    flags = ["--max-span", bearable["max_span_m"], "--max-duration", bearable["max_duration_s"]]
+    files = ["--audit", tmp_path / "a.parquet"]
+    run("anonymize", events, tmp_path / "r.parquet", "--method", "shoal", *flags, *files, check=0)
+    header = json.loads(pq.read_schema(tmp_path / "r.parquet").metadata[b"shoal"])
+    assert set(header["parameters"]) == {"k", "max_span_m", "max_duration_s"}
+    run("verify", events, tmp_path / "r.parquet", *files, check=0)
+
+
+TOO_MUCH = [{"max_span_m": "99m"}, {"max_duration_s": "30s"}, {"max_span_m": "1m", "max_duration_s": "1s"}]
+
+
+@pytest.mark.parametrize("thresholds", TOO_MUCH)
+def test_nothing_left_to_publish_is_said(tmp_path, events, thresholds):
+    """Cells of 100 m and slots of a minute: no box is that small."""
+    people = shoal.read(events)
+    release = Shoal(k=2, **thresholds).anonymize(people)
+    assert (len(release), release.samples, release.suppressed) == (0, 0, people.samples)
+    assert not shoal.verify(people, release, max_suppressed=1.0).ok
+    with pytest.raises(ShoalError):
+        published(events, tmp_path / "out", parameters=thresholds)
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_nothing_left_to_publish_exits_with_2(tmp_path, events, run):
+    done = run("anonymize", events, tmp_path / "r.parquet", "--method", "shoal", "--max-span", "50m", check=2)
+    assert "Traceback" not in done.stderr
+    assert "100% of the samples would be left out" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_more_left_out_than_is_accepted(tmp_path, events):
+    with pytest.raises(SettingsError, match="--max-duration"):
+        published(events, tmp_path / "out", parameters={"max_duration_s": "1h"})
+    assert list((tmp_path / "out").iterdir()) == []
