@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from shoal.frame import Frame
     from shoal.io import from_arrow, from_pandas, from_polars, read, read_release
     from shoal.merge import k_merge
-    from shoal.methods import KScale
+    from shoal.methods import KConcealment, KScale, Shoal
     from shoal.release import Claim, Release
     from shoal.synth import synthesize
     from shoal.trajectories import Trajectories
@@ -27,8 +27,10 @@ __version__ = "0.1.0"
 __all__ = [
     "Claim",
     "Frame",
+    "KConcealment",
     "KScale",
     "Release",
+    "Shoal",
     "ShoalError",
     "Trajectories",
     "from_arrow",
@@ -45,8 +47,10 @@ __all__ = [
 _HOME = {
     "Claim": "release",
     "Frame": "frame",
+    "KConcealment": "methods",
     "KScale": "methods",
     "Release": "release",
+    "Shoal": "methods",
     "ShoalError": "errors",
     "Trajectories": "trajectories",
     "from_arrow": "io",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,15 +15,17 @@ from shoal.errors import NotVerified, OutputError, SettingsError
 from shoal.interrupt import raise_if_asked
 from shoal.io import read
 from shoal.io.account import Account
+from shoal.io.private import drop_kept, kept_folder
 from shoal.io.sources import expand
 from shoal.io.write import manifest_path, refuse_existing, refuse_form, write_release
 from shoal.memory import require_memory
 from shoal.methods import METHODS
 from shoal.progress import SILENT
-from shoal.verifier import verify
+from shoal.store import Folder
+from shoal.verifier import MAX_SUPPRESSED, verify
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     import pyarrow as pa
 
@@ -32,10 +36,9 @@ if TYPE_CHECKING:
     from shoal.trajectories import Trajectories
     from shoal.verifier import Verdict
 
-__all__ = ["Outputs", "Published", "publish"]
+__all__ = ["Means", "Outputs", "Published", "publish"]
 
-
-_VERIFY_BYTES = 110  # what verifying takes for a sample, at its worst moment
+_SAMPLE_BYTES = 12
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,20 @@ class Outputs:
     overwrite: bool = field(default=False, kw_only=True)
     geo: bool = field(default=False, kw_only=True)
     compact: bool = field(default=False, kw_only=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Means:
+    """How a run is carried out; none of it changes a result.
+
+    `memory` is what the process may take, in bytes (None: what is free); `work_dir` holds spill files and, with
+    `resume`, finished parts, which an interrupted run leaves and the next one goes on from.
+    """
+
+    threads: int | None = None
+    memory: int | None = None
+    work_dir: Path | None = None
+    resume: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,8 +129,7 @@ def publish(
     options: ReadOptions,
     seed: int | None = None,
     dry_run: bool = False,
-    threads: int | None = None,
-    work_dir: Path | None = None,
+    means: Means = Means(),  # noqa: B008  frozen
     progress: Progress = SILENT,
 ) -> Published:
     """Read, anonymize, write, verify from the written file, publish.
@@ -129,12 +145,12 @@ def publish(
             options,
             seed=seed,
             dry_run=dry_run,
-            threads=threads,
-            work_dir=work_dir,
+            means=means,
             progress=progress,
         )
     except KeyboardInterrupt:
-        raise KeyboardInterrupt("stopped; nothing was published") from None
+        kept = "; the same command goes on from here" if means.resume else ""
+        raise KeyboardInterrupt(f"stopped; nothing was published{kept}") from None
 
 
 def _publish(
@@ -145,8 +161,7 @@ def _publish(
     *,
     seed: int | None,
     dry_run: bool,
-    threads: int | None,
-    work_dir: Path | None,
+    means: Means,
     progress: Progress,
 ) -> Published:
     started = time.perf_counter()
@@ -154,56 +169,79 @@ def _publish(
     _refuse_form(outputs, chosen, "unknown yet")
     if seed is not None and seed < 0:
         raise SettingsError("a seed is a whole number from 0 on")
-    scratch = work_dir or outputs.path.parent
-    people = read(inputs, options=options, threads=threads, work_dir=scratch, progress=progress)
+    if means.resume and not chosen.resumable:
+        raise SettingsError(f"{chosen.name} can't be resumed; leave out --resume")
+    scratch = means.work_dir or outputs.path.parent
+    people = read(
+        inputs, options=options, threads=means.threads, memory=means.memory, work_dir=scratch, progress=progress
+    )
     _refuse_form(outputs, chosen, people.frame.crs)
     account = people.account or Account(rows_read=people.samples, kept_rows=people.samples)
-    estimate = _affordable(chosen, people, threads)
+    estimate = _affordable(chosen, people, means)
     raise_if_asked()
     if dry_run:
         return Published(account=account, estimate=estimate)
-    release = chosen.anonymize(people, threads=threads, progress=progress)
-    verdicts: list[Verdict] = []
+    with _finished_parts(chosen, people, outputs, scratch, means) as store:
+        release = chosen.anonymize(people, threads=means.threads, progress=progress, **store)
+        _refuse_losses(release)
+        verdicts: list[Verdict] = []
 
-    def check(written: Path, audit: pa.Table | None) -> None:
-        verdict = verify(
-            inputs,
-            written,
-            k=chosen.k,
-            audit=audit,
-            options=options,
-            threads=threads,
-            work_dir=scratch,
-            progress=progress,
-        )
-        if not verdict.ok:
-            raise NotVerified(
-                f"the release did not verify ({', '.join(verdict.failures)}); nothing was published. "
-                "This is a fault of shoal: please report it"
+        def check(written: Path, audit: pa.Table | None) -> None:
+            verdict = verify(
+                inputs,
+                written,
+                k=chosen.k,
+                audit=audit,
+                options=options,
+                threads=means.threads,
+                memory=_left(means.memory, release),
+                work_dir=scratch,
+                progress=progress,
             )
-        raise_if_asked()
-        verdicts.append(verdict)
+            _require_ok(verdict)
+            verdicts.append(verdict)
 
-    published = write_release(
-        release,
-        outputs.path,
-        audit=outputs.audit,
-        run_record=outputs.run_record,
-        record=_record(chosen, options, account),
-        overwrite=outputs.overwrite,
-        geo=outputs.geo,
-        compact=outputs.compact,
-        seed=seed,
-        check=check,
-    )
+        published = write_release(
+            release,
+            outputs.path,
+            audit=outputs.audit,
+            run_record=outputs.run_record,
+            record=_record(chosen, options, account),
+            overwrite=outputs.overwrite,
+            geo=outputs.geo,
+            compact=outputs.compact,
+            seed=seed,
+            check=check,
+        )
     seconds = time.perf_counter() - started
     return Published(account=account, estimate=estimate, release=published, verdict=verdicts[0], seconds=seconds)
+
+
+def _left(memory: int | None, release: Release) -> int | None:
+    """Give what a limit of memory leaves to the check: the release is there twice by then, and the samples once."""
+    if memory is None:
+        return None
+    return max(memory // 4, memory - 2 * release.boxes.nbytes - _SAMPLE_BYTES * release.samples)
+
+
+def _require_ok(verdict: Verdict) -> None:
+    if not verdict.ok:
+        raise NotVerified(
+            f"the release did not verify ({', '.join(verdict.failures)}); nothing was published. "
+            "This is a fault of shoal: please report it"
+        )
+    raise_if_asked()
 
 
 def _method(name: str, parameters: dict[str, Any]) -> Method:
     if name not in METHODS:
         raise SettingsError(f"no such method; choose one of: {', '.join(sorted(METHODS))}")
-    return METHODS[name](**parameters)
+    chosen = METHODS[name]
+    unknown = sorted(set(parameters) - set(chosen.model_fields))
+    if unknown:
+        known = ", ".join(chosen.model_fields)
+        raise SettingsError(f"the method {name} has no setting {', '.join(unknown)}; it has: {known}")
+    return chosen(**parameters)
 
 
 def _refuse_outputs(inputs: Sequence[str | Path], outputs: Outputs) -> None:
@@ -226,13 +264,46 @@ def _refuse_form(outputs: Outputs, method: Method, crs: str | None) -> None:
     refuse_form(outputs.path, outputs.audit, method.claim, crs, geo=outputs.geo, compact=outputs.compact)
 
 
-def _affordable(method: Method, people: Trajectories, threads: int | None) -> Estimate:
+def _affordable(method: Method, people: Trajectories, means: Means) -> Estimate:
     """Estimate the work; refuse it if it won't fit into memory."""
     method.require_enough(people)
-    estimate = method.estimate(people, threads=threads)
-    needed = max(estimate.memory_bytes, _VERIFY_BYTES * people.samples)
-    require_memory(needed, method.name, "use fewer --candidates, a shorter --period or a smaller --bbox")
+    estimate = method.estimate(people, threads=means.threads)
+    advice = "use fewer --candidates, a shorter --period or a smaller --bbox"
+    require_memory(estimate.memory_bytes, method.name, advice, limit=means.memory)
     return estimate
+
+
+@contextmanager
+def _finished_parts(
+    method: Method, people: Trajectories, outputs: Outputs, scratch: Path, means: Means
+) -> Iterator[dict[str, Any]]:
+    """Give the store of finished parts, as an argument, to a method that resumes; kept until all is published."""
+    if not means.resume:
+        drop_kept(scratch, outputs.path.name)
+        yield {}
+        return
+    with kept_folder(scratch, outputs.path.name, _fingerprint(method, people)) as folder:
+        yield {"store": Folder(folder)}
+
+
+def _fingerprint(method: Method, people: Trajectories) -> str:
+    """Give what finished parts depend on: the code, the method's settings and everybody's samples."""
+    digest = hashlib.sha256(f"{method.name} {method!r}".encode())
+    for source in sorted(Path(__file__).parent.rglob("*.py")):
+        digest.update(source.read_bytes())
+    for column in (people.offsets, people.t, people.x, people.y):
+        digest.update(np.ascontiguousarray(column).data)
+    return digest.hexdigest()[:32]
+
+
+def _refuse_losses(release: Release) -> None:
+    """Refuse thresholds that leave out so much that the release would not verify."""
+    everything = release.samples + release.suppressed
+    if release.suppressed > MAX_SUPPRESSED * everything:
+        raise SettingsError(
+            f"{release.suppressed / everything:.0%} of the samples would be left out, more than {MAX_SUPPRESSED:.0%}; "
+            "raise --max-span and --max-duration, or leave them out"
+        )
 
 
 def _record(method: Method, options: ReadOptions, account: Account) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from shoal.io.options import ReadOptions
 from shoal.pipeline import Outputs, publish
 from shoal.verifier.cover import count_cover
 from shoal.verifier.original import Original
-from shoal.verifier.published import records_of_release
+from shoal.verifier.records import Records
 from tests.oracle.many_covers import cover_counts
 
 
@@ -29,12 +29,22 @@ def original(request, tmp_path_factory):
     return path
 
 
-@pytest.mark.parametrize("constraint", ["nu-k-pick", "full"])
+METHODS = {
+    "shoal": ("shoal", {}),
+    "nu-k-pick": ("k-scale", {"constraint": "nu-k-pick"}),
+    "marginal": ("k-scale", {"picking": "marginal"}),
+    "full": ("k-scale", {"constraint": "full"}),
+    "k-concealment": ("k-concealment", {}),
+}
+
+
+@pytest.mark.parametrize("chosen", METHODS)
 @pytest.mark.parametrize("k", [2, 3, 5])
-def test_verified_and_counted(original, k, constraint, tmp_path):
+def test_verified_and_counted(original, k, chosen, tmp_path):
     output = tmp_path / "release.parquet"
-    parameters = {"k": k, "constraint": constraint}
-    done = publish([original], Outputs(output), method="k-scale", parameters=parameters, options=ReadOptions())
+    method, parameters = METHODS[chosen]
+    parameters = {"k": k, **parameters}
+    done = publish([original], Outputs(output), method=method, parameters=parameters, options=ReadOptions())
     assert done.verdict.ok
     verdict = shoal.verify(original, output, k=k, exact=True)
     assert verdict.ok, verdict.messages
@@ -43,4 +53,5 @@ def test_verified_and_counted(original, k, constraint, tmp_path):
     assert min(expected) >= k
     slots = people.t.astype(np.int64) + people.frame.origin_slot
     everyone = Original(people.labels, people.offsets, slots, people.x.astype(np.int64), people.y.astype(np.int64))
-    assert count_cover(everyone, records_of_release(release), np.arange(len(people))).tolist() == expected
+    records = Records(release.offsets, release.boxes.astype(np.int64), np.ones(len(release), np.int64))
+    assert count_cover(everyone, records, np.arange(len(people))).tolist() == expected

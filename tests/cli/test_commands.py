@@ -29,7 +29,7 @@ def test_version(call):
     assert call("--version")[1].strip() == shoal.__version__
 
 
-@pytest.mark.parametrize("command", ["demo", "synth", "inspect", "anonymize", "verify"])
+@pytest.mark.parametrize("command", ["demo", "synth", "inspect", "anonymize", "verify", "compare"])
 def test_help_shows_an_example(call, command):
     code, out, _ = call(command, "--help")
     assert code == 0
@@ -125,7 +125,7 @@ def test_another_tools_release_on_the_usual_grid(call, events, tmp_path):
 
 def test_full_and_compact(call, events, tmp_path):
     release, audit = tmp_path / "r.parquet", tmp_path / "a.parquet"
-    arguments = ["--k", "4", "--constraint", "full", "--compact", "--audit", audit, "--json"]
+    arguments = ["--k", "4", "--method", "k-scale", "--constraint", "full", "--compact", "--audit", audit, "--json"]
     code, out, _ = call("anonymize", events, release, *arguments)
     assert code == 0
     assert json.loads(out)["claim"] == {"name": "k-anonymity", "k": 4}
@@ -142,7 +142,8 @@ def test_csv_release(call, events, tmp_path):
 def test_run_record_and_config(call, events, tmp_path):
     """A run can be written down: the same TOML serves anonymize and verify; flags come first."""
     (tmp_path / "run.toml").write_text(
-        '[read]\nmin_samples = 5\ncell = "500m"\n[anonymize]\nk = 4\nconstraint = "k-pick"\n[verify]\nexact = true\n'
+        '[read]\nmin_samples = 5\ncell = "500m"\n[anonymize]\nk = 4\nmethod = "k-scale"\nconstraint = "k-pick"\n'
+        "[verify]\nexact = true\n"
     )
     config = ["--config", tmp_path / "run.toml"]
     arguments = [events, tmp_path / "r.parquet", "--run-record", tmp_path / "run.json", "--k", "3", "--json"]
@@ -151,7 +152,8 @@ def test_run_record_and_config(call, events, tmp_path):
     run = json.loads((tmp_path / "run.json").read_text())
     assert run["read"]["min_samples"] == 5
     assert run["read"]["cell_m"] == 500
-    assert run["parameters"] == {"k": 3, "constraint": "k-pick", "candidates": None}
+    assert run["parameters"]["k"] == 3
+    assert run["parameters"]["constraint"] == "k-pick"
     assert run["cleaning"]["rows_read"] == json.loads(out)["account"]["rows_read"]
     assert call("verify", events, tmp_path / "r.parquet", *config)[0] == 0
 
@@ -190,6 +192,41 @@ def test_inspect(call, events):
     assert code == 0
     assert json.loads(out)["users"] == 120
     assert "users" in call("inspect", events)[1]
+
+
+def test_compare(call, events, tmp_path):
+    table = tmp_path / "table.json"
+    arguments = ["compare", events, "--methods", "shoal,k-scale:full", "--k", "2,3", "--threads", "1"]
+    code, out, err = call(*arguments, "--output", table)
+    assert code == 0, err
+    header, *rows = out.splitlines()
+    assert header.split()[:5] == ["method", "k", "claim", "owner", "cost"]
+    assert [row.split()[:3] for row in rows] == [
+        ["shoal", "2", "k-anonymity(2)"],
+        ["k-scale:full", "2", "k-anonymity(2)"],
+        ["shoal", "3", "k-anonymity(3)"],
+        ["k-scale:full", "3", "k-anonymity(3)"],
+    ]
+    code, _, err = call(*arguments, "--output", table)
+    assert code == 2
+    assert "--overwrite" in err
+    saved = table.read_text()
+    code, out, _ = call(*arguments, "--output", table, "--overwrite", "--json")
+    assert code == 0
+    runs = json.loads(out)["runs"]
+    assert json.loads(table.read_text()) == runs
+    assert [{**run, "seconds": 0, "peak_memory_bytes": 0} for run in runs] == [
+        {**run, "seconds": 0, "peak_memory_bytes": 0} for run in json.loads(saved)
+    ]
+
+
+def test_compare_reads_as_the_other_commands_do(call, events, tmp_path):
+    (tmp_path / "run.toml").write_text('[read]\ncell = "2km"\n[compare]\nmethods = "shoal"\nk = "4"\n')
+    code, out, err = call("compare", events, "--config", tmp_path / "run.toml", "--json")
+    assert code == 0, err
+    (run,) = json.loads(out)["runs"]
+    assert (run["method"], run["k"]) == ("shoal", 4)
+    assert run["span_km_median"] >= 2
 
 
 def test_synth(call, tmp_path):
@@ -231,6 +268,16 @@ def test_demo_leaves_its_files(call, tmp_path):
         (["anonymize", "EVENTS", "r.csv", "--geo"], "GeoParquet"),
         (["verify", "EVENTS", "none.parquet"], "release"),
         (["verify", "EVENTS"], "RELEASE"),
+        (["compare"], "file"),
+        (["compare", "none.csv"], "none.csv"),
+        (["compare", "EVENTS", "--methods", "magic"], "k-scale:marginal"),
+        (["compare", "EVENTS", "--methods", "shoal:magic"], "shoal:thorough"),
+        (["compare", "EVENTS", "--methods", ","], "--methods"),
+        (["compare", "EVENTS", "--k", "two"], "--k 2,5,10"),
+        (["compare", "EVENTS", "--k", "2,1"], "k:"),
+        (["compare", "EVENTS", "--k", "2,500"], "500"),
+        (["compare", "EVENTS", "--output", "table.txt"], ".parquet"),
+        (["compare", "EVENTS", "--output", "none/table.csv"], "does not exist"),
         (["inspect"], "file"),
         (["inspect", "none.csv"], "none.csv"),
     ],

@@ -29,10 +29,10 @@ def on_a_terminal(*arguments):
 def test_progress_and_figures(events, tmp_path):
     code, out, drawn = on_a_terminal("anonymize", events, tmp_path / "r.parquet", "--k", "2")
     assert code == 0
-    assert "pair costs" in drawn
+    assert "partners" in drawn
     assert "left" in drawn
     assert "\x1b[2K" in drawn[-80:]  # the last lines are wiped
-    assert "Verified: cover(2)" in out
+    assert "Verified: k-anonymity(2)" in out
     assert "\x1b" not in out
 
 

@@ -65,7 +65,7 @@ def test_sigkill_often(events, whole_run, tmp_path, n):
 def test_a_signal_in_the_middle_of_long_work(whole_run, tmp_path, tmp_path_factory, number):
     events = tmp_path_factory.mktemp("many") / "events.parquet"
     shoal.synthesize(events, users=20_000, seed=1)
-    process = start(events, tmp_path, "--candidates", "1000")
+    process = start(events, tmp_path, "--effort", "thorough")
     time.sleep(whole_run + 5)
     process.send_signal(number)
     begun = time.perf_counter()

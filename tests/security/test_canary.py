@@ -53,7 +53,7 @@ COMMANDS = {
     "inspect-json": ["inspect", "{in}/events.parquet", "--json"],
     "anonymize": ["anonymize", "{in}/events.parquet", "{out}/r.parquet", "--k", "3"],
     "csv": ["anonymize", "{in}/events.parquet", "{out}/r.csv", "--k", "2", "--seed", "1", "--json"],
-    "full": ["anonymize", "{in}/events.parquet", "{out}/r.parquet", "--constraint", "full", "--geo", "--compact"],
+    "full": ["anonymize", "{in}/events.parquet", "{out}/r.parquet", "--geo", "--compact"],
     "private": [
         "anonymize",
         "{in}/events.parquet",

@@ -11,7 +11,7 @@ from shoal.cli.console import show, show_json, show_table, working
 from shoal.cli.options import Reading, Running
 from shoal.errors import SettingsError
 from shoal.methods import DEFAULT
-from shoal.pipeline import Outputs, publish
+from shoal.pipeline import Means, Outputs, publish
 
 __all__ = ["anonymize"]
 
@@ -20,8 +20,13 @@ def anonymize(
     *paths: Annotated[Path, Parameter(help="INPUT... OUTPUT: files, folders or globs to read; last, the release.")],
     method: Annotated[str, Parameter(help="How to hide people.")] = DEFAULT,
     k: Annotated[int, Parameter(help="Hide everyone among at least k.")] = 2,
+    effort: Annotated[str | None, Parameter(help="shoal: quick, normal or thorough; else normal.")] = None,
+    max_span: Annotated[str | None, Parameter(help="shoal: leave out what needs wider boxes, e.g. 15km.")] = None,
+    max_duration: Annotated[str | None, Parameter(help="shoal: leave out what needs longer boxes, e.g. 6h.")] = None,
     constraint: Annotated[str | None, Parameter(help="k-scale: nu-k-pick, k-pick or full.")] = None,
-    candidates: Annotated[int | None, Parameter(help="k-scale: nearest users looked at; 100·k.")] = None,
+    candidates: Annotated[int | None, Parameter(help="k-scale, k-concealment: nearest users looked at; 100·k.")] = None,
+    picking: Annotated[str | None, Parameter(help="k-scale: cost (the paper's) or marginal (better).")] = None,
+    max_members: Annotated[int | None, Parameter(help="k-scale: most people in a record beside its owner.")] = None,
     audit: Annotated[Path | None, Parameter(help="Private file: who is in which record.")] = None,
     run_record: Annotated[Path | None, Parameter(help="Private file: settings, exact counts, cleaning.")] = None,
     seed: Annotated[int | None, Parameter(help="Fix the pseudonyms, for research: weakens the claim.")] = None,
@@ -29,13 +34,24 @@ def anonymize(
     geo: Annotated[bool, Parameter(help="Add the boxes as WGS84 polygons (GeoParquet).")] = False,
     compact: Annotated[bool, Parameter(help="Publish identical records once, with a count.")] = False,
     dry_run: Annotated[bool, Parameter(help="Read, estimate time and memory, and stop.")] = False,
+    resume: Annotated[bool, Parameter(help="Keep finished parts if interrupted; go on from those there are.")] = False,
     reading: Reading = Reading(),  # noqa: B008  frozen
     running: Running = Running(),  # noqa: B008  frozen
 ) -> int:
     """Make, verify and publish a release."""
     if len(paths) < 2:
         raise SettingsError("name at least one INPUT and, last, the OUTPUT: shoal anonymize events.csv release.parquet")
-    chosen = {"k": k, "constraint": constraint, "candidates": candidates}
+    chosen = {
+        "k": k,
+        "effort": effort,
+        "max_span_m": max_span,
+        "max_duration_s": max_duration,
+        "constraint": constraint,
+        "candidates": candidates,
+        "picking": picking,
+        "max_members": max_members,
+    }
+    means = Means(threads=running.threads, memory=running.memory_bytes, work_dir=running.work_dir, resume=resume)
     with working(quiet=running.quiet or running.json) as progress:
         done = publish(
             [str(path) for path in paths[:-1]],
@@ -45,8 +61,7 @@ def anonymize(
             options=reading.options(),
             seed=seed,
             dry_run=dry_run,
-            threads=running.threads,
-            work_dir=running.work_dir,
+            means=means,
             progress=progress,
         )
     if running.json:

@@ -13,7 +13,7 @@ from shoal.io import read
 from shoal.io.options import ReadOptions
 from shoal.measure import summary, unicity
 from shoal.methods import DEFAULT
-from shoal.pipeline import Outputs, publish
+from shoal.pipeline import Means, Outputs, publish
 from shoal.synth import synthesize
 
 __all__ = ["demo"]
@@ -55,7 +55,7 @@ def demo(
             method=DEFAULT,
             parameters={"k": k},
             options=ReadOptions(),
-            threads=running.threads,
+            means=Means(threads=running.threads, memory=running.memory_bytes),
             progress=progress,
         )
     of = done.figures()

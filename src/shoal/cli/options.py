@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from shoal.errors import SettingsError
+from shoal.units import parse_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,12 +60,18 @@ class Running:
     work_dir: Annotated[
         Path | None, Parameter(help="Folder for private spill files; by default beside the output.")
     ] = None
+    memory: Annotated[str | None, Parameter(help="Memory to use, e.g. 8GB; by default what is free.")] = None
     quiet: Annotated[bool, Parameter(help="No progress.")] = False
     json: Annotated[bool, Parameter(help="Print JSON.")] = False
 
     def __post_init__(self) -> None:
         if self.threads is not None and self.threads < 1:
             raise SettingsError("--threads must be at least 1")
+
+    @property
+    def memory_bytes(self) -> int | None:
+        """The limit of memory, in bytes."""
+        return None if self.memory is None else parse_bytes(self.memory)
 
 
 def _pairs(text: str) -> dict[str, str]:

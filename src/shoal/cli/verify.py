@@ -10,6 +10,7 @@ from cyclopts import Parameter
 from shoal.cli.console import show, show_json, show_table, working
 from shoal.cli.options import Reading, Running
 from shoal.errors import SettingsError
+from shoal.verifier import MAX_SUPPRESSED
 from shoal.verifier import verify as check
 
 __all__ = ["verify"]
@@ -20,7 +21,7 @@ def verify(
     k: Annotated[int | None, Parameter(help="Everyone must be hidden among k; by default as claimed.")] = None,
     audit: Annotated[Path | None, Parameter(help="The private audit file: faster, and checks more.")] = None,
     exact: Annotated[bool, Parameter(help="Count all covering records, not only up to k.")] = False,
-    max_suppressed: Annotated[float, Parameter(help="Largest share of samples that may be left out.")] = 0.2,
+    max_suppressed: Annotated[float, Parameter(help="Largest share of samples that may be left out.")] = MAX_SUPPRESSED,
     reading: Reading = Reading(),  # noqa: B008  frozen
     running: Running = Running(),  # noqa: B008  frozen
 ) -> int:
@@ -37,6 +38,7 @@ def verify(
             exact=exact,
             max_suppressed=max_suppressed,
             threads=running.threads,
+            memory=running.memory_bytes,
             work_dir=running.work_dir,
             progress=progress,
         )

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
+import os
 import shutil
+import stat
 import tempfile
 import time
 from contextlib import contextmanager, suppress
@@ -15,9 +18,9 @@ from shoal.errors import OutputError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["private_folder"]
+__all__ = ["drop_kept", "kept_folder", "private_folder"]
 
-_PREFIX, _NEW = ".shoal-", ".new-shoal-"
+_PREFIX, _NEW, _KEPT = ".shoal-", ".new-shoal-", ".kept-shoal-"
 _LOCK = "lock"
 _ABANDONED_S = 3600
 
@@ -43,6 +46,46 @@ def private_folder(parent: Path) -> Iterator[Path]:
             yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def kept_folder(parent: Path, name: str, key: str) -> Iterator[Path]:
+    """Open the private folder in which a run keeps what it has finished; it is gone only after success.
+
+    `name` is the run's output: one folder for each. What an earlier run kept is there if its `key` was the same,
+    and thrown away if not. Raises OutputError if another run is at it.
+    """
+    folder = _kept(parent, name)
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        state = folder.lstat()
+        if not stat.S_ISDIR(state.st_mode) or state.st_uid != os.getuid() or state.st_mode & 0o077:
+            raise OutputError("the folder of finished parts is not private; remove it or choose another --work-dir")
+        with os.fdopen(os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600), "r+") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            for other in folder.iterdir():
+                if other.name not in (key, _LOCK):
+                    shutil.rmtree(other, ignore_errors=True)
+            inside = folder / key
+            inside.mkdir(mode=0o700, exist_ok=True)
+            yield inside
+            shutil.rmtree(folder, ignore_errors=True)
+    except BlockingIOError:
+        raise OutputError("another run is making this output now; wait for it, or choose another output") from None
+    except OSError as error:
+        raise OutputError(f"can't keep finished parts ({error.strerror}); choose another --work-dir") from None
+
+
+def drop_kept(parent: Path, name: str) -> None:
+    """Throw away what an interrupted run for this output has kept, unless that run is still alive."""
+    folder = _kept(parent, name)
+    with suppress(OSError), (folder / _LOCK).open("r+") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _kept(parent: Path, name: str) -> Path:
+    return parent / f"{_KEPT}{hashlib.sha256(name.encode()).hexdigest()[:16]}"
 
 
 def _sweep(parent: Path) -> None:

@@ -1,0 +1,299 @@
+"""Interrupted and resumed, a run publishes the same bytes, and does not do again what it had finished."""
+
+import random
+import signal
+import stat
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+import shoal
+from shoal.errors import OutputError, SettingsError
+from shoal.io.options import ReadOptions
+from shoal.methods import partition
+from shoal.neighbours import partners
+from shoal.pipeline import Means, Outputs, publish
+from shoal.store import Folder
+
+RELEASE = ["r.parquet", "r.parquet.manifest.json"]
+
+
+def kept_files(folder):
+    return sorted(path.name for path in folder.glob(".kept-shoal-*/*/*.part"))
+
+
+# In this process, with parts so small that a few people make many
+
+
+@pytest.fixture
+def small_parts(monkeypatch):
+    monkeypatch.setattr(partition, "_PART", 24)
+    monkeypatch.setattr(partners, "_PART", 50)
+    monkeypatch.setattr(partners, "_HALO", 50)
+
+
+@pytest.fixture
+def worked(monkeypatch):
+    """Counts the parts that are computed."""
+    done = []
+    for room, name in ((partition, "_search"), (partners, "cheapest_partners")):
+        true = getattr(room, name)
+
+        def counted(*arguments, true=true, name=name):
+            result = true(*arguments)
+            done.append(name)
+            return result
+
+        monkeypatch.setattr(room, name, counted)
+    return done
+
+
+def anonymized(events, folder, *, k=2, resume=True, **more):
+    outputs = Outputs(folder / "r.parquet", overwrite=True)
+    means = Means(resume=resume, **{"threads": 1, **more})
+    publish([events], outputs, method="shoal", parameters={"k": k}, options=ReadOptions(), seed=7, means=means)
+    assert sorted(path.name for path in folder.iterdir()) == RELEASE
+    return [(folder / name).read_bytes() for name in RELEASE]
+
+
+def interrupted(events, folder, after, **more):
+    """Stop a run when so many parts are finished."""
+    true, saved, lock = Folder.save, [], threading.Lock()
+
+    def save(self, name, arrays):
+        with lock:
+            if len(saved) == after:
+                raise KeyboardInterrupt
+            true(self, name, arrays)
+            saved.append(name)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Folder, "save", save)
+        with pytest.raises(KeyboardInterrupt, match="nothing was published"):
+            anonymized(events, folder, **more)
+    return saved
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_finished_parts_are_not_computed_again(events, tmp_path, worked):
+    expected = anonymized(events, tmp_path, resume=False)
+    parts = len(worked)
+    assert parts > 10
+    (tmp_path / "r.parquet").unlink()
+    (tmp_path / "r.parquet.manifest.json").unlink()
+    for after in (0, 1, 2, 3, parts // 2, parts - 1):
+        saved = interrupted(events, tmp_path, after)
+        assert kept_files(tmp_path) == sorted(f"{name}.part" for name in saved)
+        assert len(saved) == after
+        worked.clear()
+        assert anonymized(events, tmp_path) == expected
+        assert len(worked) == parts - after
+        for name in RELEASE:
+            (tmp_path / name).unlink()
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_interrupted_again_and_again(events, tmp_path, worked):
+    """Each run goes one part further than the one before, with other threads and memory."""
+    expected = anonymized(events, make(tmp_path, "whole"), resume=False)
+    parts, folder = len(worked), make(tmp_path, "broken")
+    for run in range(parts):
+        interrupted(events, folder, min(1, run), threads=1 + run % 2, memory=2_000_000_000 + run)
+    worked.clear()
+    assert anonymized(events, folder, threads=2) == expected
+    assert len(worked) == 1
+
+
+def make(parent, name):
+    (parent / name).mkdir()
+    return parent / name
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_other_settings_start_anew(events, tmp_path, worked):
+    expected = anonymized(events, make(tmp_path, "whole"), k=3, resume=False)
+    parts, folder = len(worked), make(tmp_path, "broken")
+    interrupted(events, folder, 5, k=2)
+    worked.clear()
+    assert anonymized(events, folder, k=3) == expected
+    assert len(worked) == parts
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_other_people_start_anew(events, tmp_path, worked):
+    others = tmp_path / "others.parquet"
+    shoal.synthesize(others, users=120, scene="town", days=4, seed=4)
+    expected = anonymized(others, make(tmp_path, "whole"), resume=False)
+    parts, folder = len(worked), make(tmp_path, "broken")
+    interrupted(events, folder, 5)
+    worked.clear()
+    assert anonymized(others, folder) == expected
+    assert len(worked) == parts
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_a_damaged_part_is_computed_again(events, tmp_path, worked):
+    expected = anonymized(events, make(tmp_path, "whole"), resume=False)
+    parts, folder = len(worked), make(tmp_path, "broken")
+    interrupted(events, folder, 6)
+    one, other, *_ = folder.glob(".kept-shoal-*/*/*.part")
+    one.write_bytes(one.read_bytes()[:-9])
+    other.write_bytes(b"")
+    worked.clear()
+    assert anonymized(events, folder) == expected
+    assert len(worked) == parts - 4
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_a_run_that_is_not_to_be_resumed_leaves_nothing(events, tmp_path):
+    interrupted(events, tmp_path, 4)
+    assert len(kept_files(tmp_path)) == 4
+    anonymized(events, tmp_path, resume=False)
+
+
+def test_what_is_kept_is_private(events, tmp_path):
+    interrupted(events, tmp_path, 1)
+    paths = list(tmp_path.rglob("*"))
+    assert len(paths) == 4  # the folder, its lock, the folder of its key, a file
+    for path in paths:
+        assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600), path.name
+
+
+def test_parts_are_kept_in_the_work_dir(events, tmp_path):
+    folder, work = make(tmp_path, "out"), make(tmp_path, "work")
+    interrupted(events, folder, 1, work_dir=work)
+    assert list(folder.iterdir()) == []
+    assert len(kept_files(work)) == 1
+    anonymized(events, folder, work_dir=work)
+    assert list(work.iterdir()) == []
+
+
+def test_two_runs_for_one_output(events, tmp_path, monkeypatch):
+    """The second is refused while the first is at it, which is not disturbed."""
+    true, met = Folder.save, []
+
+    def save(self, name, arrays):
+        if not met:
+            met.append(name)
+            with pytest.raises(OutputError, match="another run"):
+                anonymized(events, tmp_path)
+        true(self, name, arrays)
+
+    monkeypatch.setattr(Folder, "save", save)
+    anonymized(events, tmp_path)
+    assert met
+
+
+def test_methods_without_parts_say_so(events, tmp_path):
+    with pytest.raises(SettingsError, match="--resume"):
+        publish(
+            [events],
+            Outputs(tmp_path / "r.parquet"),
+            method="k-scale",
+            parameters={"k": 2},
+            options=ReadOptions(),
+            means=Means(resume=True),
+        )
+    assert list(tmp_path.iterdir()) == []
+
+
+# In processes of their own
+
+COMMAND = """
+from shoal.cli import main
+from shoal.methods import partition
+from shoal.neighbours import partners
+partition._PART, partners._PART, partners._HALO = 256, 512, 512
+main()
+"""
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory):
+    """Enough people for some parts that take their time."""
+    path = tmp_path_factory.mktemp("many") / "events.parquet"
+    shoal.synthesize(path, users=1500, scene="town", days=2, seed=3)
+    return path
+
+
+def start(events, folder, *more):
+    command = [sys.executable, "-c", COMMAND, "anonymize", events, folder / "r.parquet", "--method", "shoal"]
+    options = ["--k", "2", "--effort", "quick", "--seed", "5", "--quiet", *more]
+    return subprocess.Popen([*command, *options], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+
+
+def finish(process):
+    _, errors = process.communicate(timeout=300)
+    assert process.returncode == 0, errors
+
+
+@pytest.fixture(scope="module")
+def whole(many, tmp_path_factory):
+    """The bytes of an uninterrupted run, and how long it takes once kernels are compiled."""
+    folder = tmp_path_factory.mktemp("whole")
+    for more in ([], ["--overwrite"]):
+        begun = time.perf_counter()
+        finish(start(many, folder, *more))
+    return [(folder / name).read_bytes() for name in RELEASE], time.perf_counter() - begun
+
+
+def resumed(many, folder, expected):
+    finish(start(many, folder, "--resume", "--overwrite"))
+    assert sorted(path.name for path in folder.iterdir()) == RELEASE
+    assert [(folder / name).read_bytes() for name in RELEASE] == expected
+
+
+def stop_after(many, folder, parts, number, *more):
+    """Signal a run when so many parts are there."""
+    process = start(many, folder, "--resume", *more)
+    while len(kept_files(folder)) < parts and process.poll() is None:
+        time.sleep(0.005)
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=60)
+    return process.returncode, errors
+
+
+@pytest.mark.parametrize(("number", "parts"), [(signal.SIGKILL, 1), (signal.SIGKILL, 4), (signal.SIGINT, 3)])
+def test_stopped_and_resumed(many, whole, tmp_path, number, parts):
+    code, errors = stop_after(many, tmp_path, parts, number)
+    assert code == (-9 if number == signal.SIGKILL else 130), errors
+    assert number == signal.SIGKILL or b"the same command goes on from here" in errors
+    assert len(kept_files(tmp_path)) >= parts
+    assert not (tmp_path / "r.parquet").exists()
+    resumed(many, tmp_path, whole[0])
+
+
+def test_interrupted_without_resume_nothing_is_left(many, whole, tmp_path):
+    process = start(many, tmp_path)
+    time.sleep(0.7 * whole[1])
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode in {0, 130}
+    if process.returncode:
+        assert b"nothing was published" in errors
+        assert b"goes on from here" not in errors
+        assert list(tmp_path.iterdir()) == []
+
+
+def killed_at_random(many, whole, folder, n):
+    expected, seconds = whole
+    draw = random.Random(n)
+    for _ in range(draw.randint(1, 3)):
+        process = start(many, folder, "--resume", "--overwrite")
+        time.sleep(draw.uniform(0.2, 1.05) * seconds)
+        process.send_signal(draw.choice([signal.SIGKILL, signal.SIGINT, signal.SIGTERM]))
+        process.communicate(timeout=60)
+    resumed(many, folder, expected)
+
+
+def test_killed_at_random_moments(many, whole, tmp_path):
+    killed_at_random(many, whole, tmp_path, 0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", range(1, 30))
+def test_killed_at_random_moments_often(many, whole, tmp_path, n):
+    killed_at_random(many, whole, tmp_path, n)
