@@ -8,9 +8,35 @@ import resource
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
+
 RESULTS = Path(__file__).parent / "results"
+
+
+class Clock:
+    """A Progress that keeps how long each stage took."""
+
+    def __init__(self):
+        self.seconds = {}
+
+    @contextmanager
+    def stage(self, name, total=None):  # noqa: ARG002
+        begun = time.perf_counter()
+        yield lambda _: None
+        self.seconds[name] = self.seconds.get(name, 0) + time.perf_counter() - begun
+
+    def seconds_of(self, names):
+        """Give how long some stages took together."""
+        return sum(self.seconds.get(name, 0.0) for name in names)
+
+
+def growth_exponent(points):
+    """Give the exponent with which seconds grow from the first to the last of (users, seconds)."""
+    (u0, s0), (u1, s1) = points[0], points[-1]
+    return float(np.log(s1 / s0) / np.log(u1 / u0))
 
 
 def best_of(runs, repeats=3):

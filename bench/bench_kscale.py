@@ -8,31 +8,14 @@ Generated call records; with SHOAL_DATA set also tdrive_cdr and gowalla_nyc, who
 import argparse
 import os
 import tempfile
-import time
-from contextlib import contextmanager
 from pathlib import Path
 
-import numpy as np
-
 import shoal
-from _bench import measured, report, report_run
+from _bench import Clock, growth_exponent, measured, report, report_run
 from shoal.io.options import ReadOptions
 from shoal.pipeline import Outputs, publish
 
 STAGES = {"candidates": "proxy", "pair costs": "costs", "records": "records"}
-
-
-class Clock:
-    """A Progress that keeps how long each stage took."""
-
-    def __init__(self):
-        self.seconds = {}
-
-    @contextmanager
-    def stage(self, name, total=None):  # noqa: ARG002
-        begun = time.perf_counter()
-        yield lambda _: None
-        self.seconds[name] = self.seconds.get(name, 0) + time.perf_counter() - begun
 
 
 def child(path, k):
@@ -80,8 +63,7 @@ def main():
     facts = {}
     for k, points in growth.items():
         if len(points) > 1:
-            (u0, s0), (u1, s1) = points[0], points[-1]
-            facts[f"growth exponent, k = {k}"] = float(np.log(s1 / s0) / np.log(u1 / u0))
+            facts[f"growth exponent, k = {k}"] = growth_exponent(points)
     report("kscale", rows, facts)
 
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 import shoal
 from shoal.frame import Frame
+from shoal.measure.precision import samples_in_boxes
 from shoal.trajectories import build
 
 FOLDER = Path(__file__).parent / "figures"
@@ -56,8 +57,41 @@ def constraints():
     plt.close(figure)
 
 
+def accuracy(users=1000):
+    """Paper 003, Fig. 5: how large the boxes are that people's samples are published in, for k = 2, 5, 10.
+
+    Also prints the shares that docs/papers/k-scale.md gives.
+    """
+    people = shoal.from_arrow(shoal.synthesize(users=users, seed=1))
+    figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), sharey=True, layout="constrained")
+    for colour, k in zip(COLOURS, (2, 5, 10), strict=False):
+        for style, method in (("-", shoal.Shoal(k=k)), ("--", shoal.KScale(k=k))):
+            release = method.anonymize(people)
+            held, _ = samples_in_boxes(release)
+            t0, t1, x0, x1, y0, y1 = release.boxes.T.astype(float)
+            area_km2 = (x1 - x0 + 1) * (y1 - y0 + 1) * (release.frame.cell_m / 1000) ** 2
+            hours = (t1 - t0 + 1) * release.frame.slot_s / 3600
+            within = [area_km2 <= 1, area_km2 <= 10, hours <= 1, hours <= 6]
+            shares = [f"{held[inside].sum() / held.sum():.0%}" for inside in within]
+            print(f"| {method.name} | {k} | {' | '.join(shares)} |")
+            for ax, values in zip(axes, (area_km2, hours), strict=True):
+                order = np.argsort(values)
+                share = np.cumsum(held[order]) / held.sum()
+                shown = np.searchsorted(share, np.linspace(0, 1, 200, endpoint=False))
+                label = f"{method.name}, k = {k}"
+                ax.plot(values[order][shown], share[shown], style, color=colour, lw=1.5, label=label)
+    axes[0].set(xscale="log", xlabel="area of the box [km²]", ylabel="share of people's samples", ylim=(0, 1))
+    axes[1].set(xscale="log", xlabel="duration of the box [h]")
+    for ax in axes:
+        ax.grid(color="#dddddd", lw=0.5)
+    axes[1].legend(fontsize=8, frameon=False)
+    figure.savefig(FOLDER / "accuracy.svg", metadata={"Date": None})
+    plt.close(figure)
+
+
 if __name__ == "__main__":
     mpl.use("svg")
     mpl.rcParams["svg.hashsalt"] = "shoal"
     FOLDER.mkdir(exist_ok=True)
     constraints()
+    accuracy()

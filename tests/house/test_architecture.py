@@ -24,10 +24,13 @@ GROUND = {
     "lists",
     "memory",
     "parallel",
+    "parts",
     "progress",
     "release",
     "settings",
+    "store",
     "trajectories",
+    "units",
 }
 MAY_IMPORT = {
     "kernels": set(),
@@ -39,7 +42,8 @@ MAY_IMPORT = {
     "methods": {"kernels", "neighbours", "measure", "merge"},
     "verifier": {"io"},
     "pipeline": {"io", "methods", "verifier"},
-    "cli": {"io", "methods", "measure", "synth", "verifier", "pipeline"},
+    "compare": {"io", "measure", "methods"},
+    "cli": {"compare", "io", "methods", "measure", "synth", "verifier", "pipeline"},
 }
 
 

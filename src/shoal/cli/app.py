@@ -79,6 +79,16 @@ _COMMANDS = {
         "ORIGINAL... RELEASE [OPTIONS]",
         "shoal verify events.parquet release.parquet --k 5 --tz Africa/Dakar --audit audit.parquet",
     ),
+    "compare": (
+        (
+            "Run several methods on the same people and show them side by side.\n\n"
+            "What each claims, how much precision it costs people (003, Eq. 4; sides and durations of the boxes that "
+            "hold their samples), what is left out, time and memory. Nothing is published; a saved table holds only "
+            "aggregates."
+        ),
+        "INPUT... [OPTIONS]",
+        "shoal compare events.parquet --methods shoal,k-scale,k-scale:marginal --k 2,5,10 --output table.csv",
+    ),
 }
 for _name, (_text, _usage, _example) in _COMMANDS.items():
     app.command(
@@ -90,7 +100,7 @@ for _name, (_text, _usage, _example) in _COMMANDS.items():
     )
 
 _BARE: dict[str, Any] = {"result_action": "return_value", "exit_on_error": False, "print_error": False}
-_READS = {"anonymize", "inspect", "verify"}
+_READS = {"anonymize", "compare", "inspect", "verify"}
 
 
 @app.meta.default

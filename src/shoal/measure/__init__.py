@@ -1,6 +1,7 @@
-"""How exposed people are before publishing."""
+"""How exposed people are before publishing, and how precise a release is."""
 
+from shoal.measure.precision import Precision, precision
 from shoal.measure.summary import summary
 from shoal.measure.unicity import unicity
 
-__all__ = ["summary", "unicity"]
+__all__ = ["Precision", "precision", "summary", "unicity"]

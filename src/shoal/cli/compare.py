@@ -1,0 +1,100 @@
+"""`shoal compare`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from shoal.cli.console import show, show_json, working
+from shoal.cli.options import Reading, Running
+from shoal.compare import Compared, contests, refuse_table, save_table
+from shoal.compare import compare as run_all
+from shoal.errors import SettingsError
+from shoal.io import read
+from shoal.memory import human_bytes
+
+__all__ = ["compare"]
+
+_HEADER = (
+    "method",
+    "k",
+    "claim",
+    "owner cost",
+    "span",
+    "median",
+    "duration",
+    "median",
+    "suppressed",
+    "time",
+    "peak memory",
+)
+
+
+def compare(
+    *paths: Annotated[Path, Parameter(help="INPUT...: files, folders or globs to read.")],
+    methods: Annotated[
+        str, Parameter(help="Which, with commas; a variant after a colon: shoal:thorough, k-scale:full.")
+    ] = "shoal,k-scale",
+    k: Annotated[str, Parameter(help="One or several k, with commas.")] = "2",
+    output: Annotated[Path | None, Parameter(help="Save the table: .csv, .json or .parquet.")] = None,
+    overwrite: Annotated[bool, Parameter(help="Replace an existing table.")] = False,
+    reading: Reading = Reading(),  # noqa: B008  frozen
+    running: Running = Running(),  # noqa: B008  frozen
+) -> int:
+    """Run several methods on the same people and show them side by side."""
+    if not paths:
+        raise SettingsError("name a file: shoal compare events.parquet --methods shoal,k-scale --k 2,5")
+    runs = contests([name.strip() for name in methods.split(",") if name.strip()], _whole_numbers(k))
+    inputs = [str(path) for path in paths]
+    options = reading.options()
+    if output is not None:
+        refuse_table(output, inputs, overwrite=overwrite)
+    how: dict[str, Any] = {"threads": running.threads, "memory": running.memory_bytes}
+    with working(quiet=running.quiet or running.json) as progress:
+        people = read(inputs, options=options, work_dir=running.work_dir, progress=progress, **how)
+        lines = run_all(people, runs, progress=progress, **how)
+    if output is not None:
+        save_table(lines, output, overwrite=overwrite)
+    if running.json:
+        show_json({"ok": True, "runs": [line.to_dict() for line in lines]})
+        return 0
+    for note in people.account.notes if people.account else ():
+        show(f"note: {note}")
+    _show_lines(lines)
+    return 0
+
+
+def _whole_numbers(text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",") if part.strip()]
+    except ValueError:
+        raise SettingsError("--k takes whole numbers with commas between: --k 2,5,10") from None
+
+
+def _show_lines(lines: list[Compared]) -> None:
+    """Write the table: names to the left, figures to the right."""
+    rows = [_HEADER, *(_cells(line) for line in lines)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADER))]
+    for row in rows:
+        cells = zip(_HEADER, row, widths, strict=True)
+        show("  ".join(f"{c:<{w}}" if name in {"method", "claim"} else f"{c:>{w}}" for name, c, w in cells).rstrip())
+
+
+def _cells(line: Compared) -> tuple[str, ...]:
+    of = line.precision
+    peak = "-" if line.peak_memory_bytes is None else human_bytes(line.peak_memory_bytes)
+    return (
+        line.method,
+        str(line.k),
+        line.claim,
+        f"{of.owner_cost:,.0f}",
+        f"{of.span_km_mean:.2f} km",
+        f"{of.span_km_median:.2f} km",
+        f"{of.duration_min_mean:,.0f} min",
+        f"{of.duration_min_median:,.0f} min",
+        f"{of.suppressed:.1%}",
+        f"{line.seconds:.1f} s",
+        peak,
+    )

@@ -1,0 +1,235 @@
+"""Several methods on the same people, side by side: the recipe behind `shoal compare`."""
+
+from __future__ import annotations
+
+import csv
+import gc
+import io
+import json
+import os
+import re
+import time
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shoal.errors import OutputError, SettingsError
+from shoal.interrupt import raise_if_asked
+from shoal.io.private import private_folder
+from shoal.io.sources import expand
+from shoal.io.write import refuse_existing
+from shoal.measure.precision import Precision, precision
+from shoal.memory import require_memory
+from shoal.methods import METHODS
+from shoal.progress import SILENT
+from shoal.trajectories import Trajectories
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
+
+    from shoal.methods import Method
+    from shoal.progress import Progress
+
+__all__ = ["Compared", "Contest", "compare", "contests", "refuse_table", "save_table"]
+
+# The words that may follow a method's name, and what they stand for.
+VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
+    "shoal": {effort: {"effort": effort} for effort in ("quick", "normal", "thorough")},
+    "k-scale": {
+        **{constraint: {"constraint": constraint} for constraint in ("nu-k-pick", "k-pick", "full")},
+        "marginal": {"picking": "marginal"},
+    },
+}
+_ENDINGS = (".csv", ".json", ".parquet")
+_CLEAR_PEAK, _STATUS = Path("/proc/self/clear_refs"), Path("/proc/self/status")
+
+
+@dataclass(frozen=True)
+class Contest:
+    """One run of a comparison: what it was called, and the method with its parameters."""
+
+    name: str
+    method: Method
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compared:
+    """One line of the table. `peak_memory_bytes` is the whole process's, None where the system does not tell."""
+
+    method: str
+    k: int
+    claim: str
+    precision: Precision
+    seconds: float
+    peak_memory_bytes: int | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the line as it is saved: aggregates only."""
+        named = {"method": self.method, "k": self.k, "claim": self.claim}
+        return {**named, **asdict(self.precision), "seconds": self.seconds, "peak_memory_bytes": self.peak_memory_bytes}
+
+
+def contests(names: Sequence[str], ks: Sequence[int]) -> list[Contest]:
+    """Give a run for every k and method; a name is a method's, alone or with a variant: `k-scale:full`.
+
+    Raises SettingsError, with the choices, for what is not known.
+
+    >>> [(one.name, one.method.k) for one in contests(["shoal", "k-scale:full"], [2, 5])]
+    [('shoal', 2), ('k-scale:full', 2), ('shoal', 5), ('k-scale:full', 5)]
+    """
+    if not names or not ks:
+        raise SettingsError("name at least one method and one k: --methods shoal,k-scale --k 2,5")
+    return [Contest(name, _method(name, k)) for k in dict.fromkeys(ks) for name in dict.fromkeys(names)]
+
+
+def compare(
+    people: Trajectories,
+    runs: Sequence[Contest],
+    *,
+    memory: int | None = None,
+    threads: int | None = None,
+    progress: Progress = SILENT,
+) -> list[Compared]:
+    """Run every method on the same people and measure what it makes of them; nothing is published.
+
+    Output: a line for each run, in its order. `seconds` is `anonymize` alone, without reading, writing and verifying;
+    each method first runs on a few people, so that nothing is compiled in it. Raises TooFewUsers, and TooLarge before
+    any run if one of them would not fit into memory. Cost: that of the runs, one after the other.
+
+    >>> import shoal
+    >>> people = shoal.from_arrow(shoal.synthesize(users=50, days=2, seed=1))
+    >>> [str(line.claim) for line in compare(people, contests(["shoal", "k-scale"], [3]))]
+    ['k-anonymity(3)', 'cover(3)']
+    """
+    for run in runs:
+        run.method.require_enough(people)
+        needed = run.method.estimate(people, threads=threads).memory_bytes
+        require_memory(needed, run.name, "leave it out of --methods or compare fewer people", limit=memory)
+    lines = []
+    with progress.stage("runs", len(runs)) as advance:
+        for run in runs:
+            lines.append(_measured(run, people, threads, _Named(progress, f"{run.name}, k = {run.method.k}: ")))
+            raise_if_asked()
+            advance(1)
+    return lines
+
+
+def refuse_table(path: Path, inputs: Sequence[str | Path], *, overwrite: bool) -> None:
+    """Raise, before any work, unless the table can be saved there: a known ending, free, and no input."""
+    if path.suffix.lower() not in _ENDINGS:
+        raise SettingsError(f"the table must end in one of {', '.join(_ENDINGS)}")
+    if path.exists() and any(path.samefile(file) for file in expand(inputs)):
+        raise OutputError(f"{path.name} is an input; an input is never overwritten")
+    refuse_existing([path], overwrite=overwrite)
+
+
+def save_table(lines: Sequence[Compared], path: Path, *, overwrite: bool = False) -> None:
+    """Save the table as CSV, JSON or Parquet, by its ending; it is there whole or not at all."""
+    refuse_existing([path], overwrite=overwrite)
+    content = _ENCODE[path.suffix.lower()]([line.to_dict() for line in lines])
+    try:
+        with private_folder(path.parent) as folder:
+            staged = folder / path.name
+            with staged.open("xb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            refuse_existing([path], overwrite=overwrite)
+            staged.replace(path)
+    except OSError as error:
+        raise OutputError(f"can't write {path.name}: {error.strerror or 'input/output error'}") from None
+
+
+def _method(name: str, k: int) -> Method:
+    plain, colon, variant = name.partition(":")
+    if plain not in METHODS:
+        raise SettingsError(f"no such method; choose among: {', '.join(_choices())}")
+    known = VARIANTS.get(plain, {})
+    if colon and variant not in known:
+        also = [choice for choice in _choices() if choice.partition(":")[0] == plain]
+        raise SettingsError(f"no such variant of {plain}; choose among: {', '.join(also)}")
+    return METHODS[plain](k=k, **known.get(variant, {}))
+
+
+def _choices() -> list[str]:
+    """Give everything that can be compared."""
+    return [name for plain in METHODS for name in (plain, *(f"{plain}:{word}" for word in VARIANTS.get(plain, {})))]
+
+
+def _measured(run: Contest, people: Trajectories, threads: int | None, progress: Progress) -> Compared:
+    run.method.anonymize(_few(people, run.method.k), threads=threads)
+    gc.collect()
+    peak_known = _forget_peak()
+    started = time.perf_counter()
+    release = run.method.anonymize(people, threads=threads, progress=progress)
+    seconds = time.perf_counter() - started
+    peak = _peak_bytes() if peak_known else None
+    return Compared(
+        method=run.name,
+        k=run.method.k,
+        claim=str(release.claim),
+        precision=precision(release),
+        seconds=seconds,
+        peak_memory_bytes=peak,
+    )
+
+
+def _few(people: Trajectories, k: int) -> Trajectories:
+    """Give the first 3·k people."""
+    n = min(len(people), 3 * k)
+    end = int(people.offsets[n])
+    columns = (people.t[:end], people.x[:end], people.y[:end])
+    return Trajectories(people.offsets[: n + 1], *columns, people.frame, people.labels[:n])
+
+
+def _forget_peak() -> bool:
+    """Let the system begin a new peak of this process's memory; say whether it did (Linux only)."""
+    try:
+        _CLEAR_PEAK.write_text("5")
+    except OSError:
+        return False
+    return True
+
+
+def _peak_bytes() -> int | None:
+    peak = re.search(r"^VmHWM:\s+(\d+) kB", _STATUS.read_text(), re.MULTILINE)
+    return int(peak[1]) * 1024 if peak else None
+
+
+class _Named:
+    """Progress whose stages say which run they belong to."""
+
+    def __init__(self, progress: Progress, prefix: str) -> None:
+        self._progress, self._prefix = progress, prefix
+
+    def stage(self, name: str, total: float | None = None) -> AbstractContextManager[Callable[[float], None]]:
+        return self._progress.stage(self._prefix + name, total)
+
+
+def _csv(rows: list[dict[str, Any]]) -> bytes:
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue().encode()
+
+
+def _json(rows: list[dict[str, Any]]) -> bytes:
+    return (json.dumps(rows, indent=2) + "\n").encode()
+
+
+def _parquet(rows: list[dict[str, Any]]) -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    kinds: dict[str, Any] = {"method": pa.string(), "k": pa.int64(), "claim": pa.string()}
+    kinds |= {figure.name: pa.float64() for figure in fields(Precision)}
+    kinds |= {"seconds": pa.float64(), "peak_memory_bytes": pa.int64()}
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.Table.from_pylist(rows, schema=pa.schema(kinds)), sink)
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
+
+
+_ENCODE: dict[str, Callable[[list[dict[str, Any]]], bytes]] = {".csv": _csv, ".json": _json, ".parquet": _parquet}

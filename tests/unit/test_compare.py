@@ -1,0 +1,166 @@
+"""Comparing methods: what can be named, what is measured, what is saved."""
+
+import csv
+import json
+import re
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+
+import pyarrow.parquet as pq
+import pytest
+
+import shoal
+from shoal import compare as room
+from shoal.compare import compare, contests, refuse_table, save_table
+from shoal.errors import AlreadyExists, OutputError, SettingsError, TooFewUsers, TooLarge
+from shoal.measure import precision
+from shoal.methods import METHODS
+from tests.people import random_people
+
+COLUMNS = [
+    "method",
+    "k",
+    "claim",
+    "owner_cost",
+    "span_km_mean",
+    "span_km_median",
+    "duration_min_mean",
+    "duration_min_median",
+    "suppressed",
+    "seconds",
+    "peak_memory_bytes",
+]
+
+
+@pytest.fixture(scope="module")
+def lines():
+    return compare(random_people(30, seed=1), contests(["shoal", "k-scale:full"], [2, 3]))
+
+
+def test_every_choice_is_a_method_of_its_own():
+    named = room._choices()
+    methods = [one.method for one in contests(named, [4])]
+    assert all(method.k == 4 for method in methods)
+    assert {type(method) for method in methods} == set(METHODS.values())
+    differing = {repr(method) for method in methods}
+    assert len(differing) == len(named) - 2  # shoal:normal and k-scale:nu-k-pick are the defaults
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("magic", "k-scale:marginal"),
+        ("magic:full", "k-concealment"),
+        ("k-scale:best", "k-scale:nu-k-pick, k-scale:k-pick, k-scale:full, k-scale:marginal"),
+        ("k-scale:", "k-scale:full"),
+        ("shoal:full", "shoal:thorough"),
+        ("k-concealment:full", "k-concealment"),
+    ],
+)
+def test_unknown_methods_are_answered_with_the_choices(name, hint):
+    with pytest.raises(SettingsError, match=re.escape(hint)):
+        contests([name], [2])
+
+
+@pytest.mark.parametrize(("names", "ks"), [([], [2]), (["shoal"], []), (["shoal"], [1])])
+def test_nothing_to_run(names, ks):
+    with pytest.raises(SettingsError):
+        contests(names, ks)
+
+
+def test_nothing_runs_twice():
+    assert len(contests(["shoal", "shoal"], [2, 2])) == 1
+
+
+def test_each_line_is_its_methods_release(lines):
+    people = random_people(30, seed=1)
+    assert [(line.method, line.k, line.claim) for line in lines] == [
+        ("shoal", 2, "k-anonymity(2)"),
+        ("k-scale:full", 2, "k-anonymity(2)"),
+        ("shoal", 3, "k-anonymity(3)"),
+        ("k-scale:full", 3, "k-anonymity(3)"),
+    ]
+    assert lines[2].precision == precision(shoal.Shoal(k=3).anonymize(people))
+    assert lines[1].precision == precision(shoal.KScale(k=2, constraint="full").anonymize(people))
+    assert all(line.seconds > 0 for line in lines)
+
+
+def test_too_few_people_is_said_before_anything_runs(monkeypatch):
+    monkeypatch.setattr(room, "_measured", lambda *_: pytest.fail("it ran"))
+    with pytest.raises(TooFewUsers):
+        compare(random_people(4), contests(["shoal"], [2, 5]))
+
+
+def test_too_little_memory_is_said_before_anything_runs(monkeypatch):
+    monkeypatch.setattr(room, "_measured", lambda *_: pytest.fail("it ran"))
+    with pytest.raises(TooLarge, match="k-scale would take"):
+        compare(random_people(20), contests(["k-scale"], [2]), memory=1000)
+
+
+def test_peak_memory_is_of_the_run(tmp_path, monkeypatch):
+    people = random_people(10)
+    (known,) = compare(people, contests(["shoal"], [2]))
+    assert known.peak_memory_bytes is None or known.peak_memory_bytes > 10_000_000
+    monkeypatch.setattr(room, "_CLEAR_PEAK", tmp_path / "no" / "such")
+    (unknown,) = compare(people, contests(["shoal"], [2]))
+    assert unknown.peak_memory_bytes is None
+
+
+def test_progress_says_which_run():
+    stages = []
+
+    class Heard:
+        @contextmanager
+        def stage(self, name, total=None):
+            stages.append(name)
+            yield lambda _: None
+
+    compare(random_people(10), contests(["k-scale"], [2]), progress=Heard())
+    assert stages[0] == "runs"
+    assert "k-scale, k = 2: records" in stages
+
+
+@pytest.mark.parametrize("ending", ["csv", "json", "parquet"])
+def test_saved_tables_hold_the_lines(lines, tmp_path, ending):
+    path = tmp_path / f"table.{ending}"
+    save_table(lines, path)
+    if ending == "csv":
+        with path.open(newline="") as file:
+            saved = list(csv.DictReader(file))
+    else:
+        saved = json.loads(path.read_text()) if ending == "json" else pq.read_table(path).to_pylist()
+    assert list(saved[0]) == COLUMNS
+    assert len(saved) == len(lines)
+    for row, line in zip(saved, lines, strict=True):
+        assert (row["method"], int(row["k"]), row["claim"]) == (line.method, line.k, line.claim)
+        for name, value in asdict(line.precision).items():
+            assert float(row[name]) == value
+        assert row["peak_memory_bytes"] in (line.peak_memory_bytes, str(line.peak_memory_bytes or ""))
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+def test_unknown_peaks_are_saved_too(lines, tmp_path):
+    for ending in ("csv", "json", "parquet"):
+        save_table([replace(lines[0], peak_memory_bytes=None)], tmp_path / f"table.{ending}")
+    assert pq.read_table(tmp_path / "table.parquet")["peak_memory_bytes"].to_pylist() == [None]
+
+
+def test_an_existing_table_stays(lines, tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("mine")
+    with pytest.raises(AlreadyExists, match="--overwrite"):
+        save_table(lines, path)
+    assert path.read_text() == "mine"
+    save_table(lines, path, overwrite=True)
+    assert path.read_text().startswith("method,k,claim,owner_cost")
+
+
+def test_where_a_table_can_not_be(tmp_path):
+    events = tmp_path / "events.csv"
+    events.write_text("uid,datetime,lat,lng\n")
+    with pytest.raises(SettingsError, match=r"\.parquet"):
+        refuse_table(tmp_path / "table.txt", [events], overwrite=False)
+    with pytest.raises(OutputError, match="never overwritten"):
+        refuse_table(events, [events], overwrite=True)
+    with pytest.raises(OutputError, match="does not exist"):
+        refuse_table(tmp_path / "none" / "table.csv", [events], overwrite=True)
