@@ -6,7 +6,7 @@ round's borders kept apart can meet in the next. Groups are never cut: in later 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -36,6 +36,7 @@ __all__ = ["EFFORTS", "Effort", "partition"]
 
 _PART = 8192  # users searched together
 _STEP = 256  # users between two looks at Ctrl-C
+_MANY, _MORE_SWEEPS = 100_000, 5  # up to this many people there are more sweeps, so many at most
 _FEW, _STARTS = 64, 16  # a part of few users is searched from so many starts
 # How space is turned before it is cut, round by round: (x, y) becomes (a·x + b·y, a·y - b·x).
 _TURNS = ((1, 0), (1, 1), (2, 1), (1, 2), (3, 1), (1, 3))
@@ -46,9 +47,9 @@ class Effort:
     """How much is searched.
 
     `partners` of a user are kept (some more for a larger k) out of twice as many candidates; every one of `rounds`
-    does so many `sweeps`, fewer if one saves less than `enough` of the cost. In an exchange a user looks at
-    the groups of about `around` users, keeps so many `arcs`, follows chains over `depth` groups, and prices so many
-    `closings` of a chain.
+    does so many `sweeps`, more where people are few, fewer if one saves less than `enough` of the cost. In an
+    exchange a user looks at the groups of about `around` users, keeps so many `arcs`, follows chains over `depth`
+    groups, and prices so many `closings` of a chain.
     """
 
     partners: int
@@ -63,6 +64,10 @@ class Effort:
     def kept(self, k: int) -> int:
         """Give how many partners of a user are kept."""
         return self.partners + 2 * k
+
+    def more(self, people: int) -> Effort:
+        """Give the same effort with more sweeps where people are few, and time is short anyway."""
+        return replace(self, sweeps=self.sweeps + min(_MORE_SWEEPS, _MANY // people))
 
     def groups(self, k: int) -> int:
         """Give how many groups near a user are looked at."""
@@ -90,6 +95,7 @@ def partition(
     Guarantee: a partition, the same whatever the threads; costs are exact, the search is not. Cost: linear in the
     number of users: for each about effort.kept(k) merges of two and effort.rounds · effort.around merges of k.
     """
+    effort = effort.more(len(people))
     where = homes(people, threads=threads)
     kept = effort.kept(k)
     near = cheapest(people, where, candidates=2 * kept, kept=kept, threads=threads, progress=progress, store=store)

@@ -99,11 +99,11 @@ class Shoal(Method):
 
     def estimate(self, people: Trajectories, *, threads: int | None = None) -> Estimate:
         """Give what `anonymize` would take: everything is linear in the number of people."""
-        effort = EFFORTS[self.effort]
+        effort = EFFORTS[self.effort].more(len(people))
         kept = effort.kept(self.k)
         sketch = _SKETCH_NS * len(people) * min(len(people), 16_384)
         pairs = _PAIR_NS * 2 * kept * people.samples
-        groups = _GROUP_NS * self.k**1.5 * effort.rounds * effort.sweeps * effort.around * people.samples
+        groups = _GROUP_NS * self.k**1.5 * effort.rounds * (effort.sweeps + 1) / 2 * effort.around * people.samples
         memory = _SAMPLE_BYTES * people.samples + _PARTNER_BYTES * kept * len(people)
         memory += _PART_BYTES * thread_count(threads)
         return Estimate(int(memory), (sketch + pairs + groups) / 1e9 / thread_count(threads))
