@@ -38,7 +38,10 @@ METHODS = {
 }
 
 
-@pytest.mark.parametrize("chosen", METHODS)
+SLOW = ("marginal", "full", "k-concealment")
+
+
+@pytest.mark.parametrize("chosen", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in METHODS])
 @pytest.mark.parametrize("k", [2, 3, 5])
 def test_verified_and_counted(original, k, chosen, tmp_path):
     output = tmp_path / "release.parquet"

@@ -271,8 +271,8 @@ def test_interrupted_without_resume_nothing_is_left(many, whole, tmp_path):
     time.sleep(0.7 * whole[1])
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
-    assert process.returncode in {0, 130}
-    if process.returncode:
+    assert process.returncode in {0, 130, -signal.SIGINT}  # the last: it was done, and about to exit
+    if process.returncode == 130:
         assert b"nothing was published" in errors
         assert b"goes on from here" not in errors
         assert list(tmp_path.iterdir()) == []
