@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from shoal.kernels._jit import jit
+from shoal.jit import jit
 from shoal.kernels.groups import Samples, Scratch, group_cost
 from shoal.kernels.members import NOBODY, Groups, add, changed, cost_replaced, cost_with, cost_without, remove
 from shoal.kernels.pick import holds
 
 if TYPE_CHECKING:
-    from shoal.kernels._jit import Floats, Ints
+    from shoal.jit import Floats, Ints
 
 __all__ = ["Arcs", "arcs_for", "exchange", "refresh", "reshape"]
 

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.kernels._jit import jit
+from shoal.jit import jit
 from shoal.kernels.weighted import Samples, Scratch, merged_cost, scratch_of
 
 if TYPE_CHECKING:
-    from shoal.kernels._jit import Ints, Ints32
+    from shoal.jit import Ints, Ints32
 
 __all__ = ["Samples", "Scratch", "group_cost", "samples_within", "scratch_for"]
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.kernels._jit import jit
+from shoal.jit import jit
 
 if TYPE_CHECKING:
-    from shoal.kernels._jit import Floats, Ints, Ints32
+    from shoal.jit import Floats, Ints, Ints32
 
 __all__ = ["held_samples"]
 

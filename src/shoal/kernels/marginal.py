@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from shoal.kernels._jit import jit
+from shoal.jit import jit
 from shoal.kernels.pick import holds
 from shoal.kernels.weighted import Samples, merged_cost, scratch_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.kernels._jit import Floats, Ints, Ints32
+    from shoal.jit import Floats, Ints, Ints32
 
 __all__ = ["Placed", "Tried", "choose_rows", "move_columns", "place_leftovers", "refresh_costs"]
 

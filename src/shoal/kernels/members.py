@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from shoal.kernels._jit import jit
+from shoal.jit import jit
 from shoal.kernels.groups import Samples, Scratch, group_cost
 
 if TYPE_CHECKING:
-    from shoal.kernels._jit import Floats, Ints
+    from shoal.jit import Floats, Ints
 
 __all__ = [
     "NOBODY",

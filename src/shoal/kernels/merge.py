@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.kernels._jit import jit
+from shoal.jit import jit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.kernels._jit import Floats, Ints, Ints32
+    from shoal.jit import Floats, Ints, Ints32
 
 __all__ = ["MEMBERS", "OWNER", "SUM", "merge_records", "owner_cost_pairs", "pair_owner_costs"]
 

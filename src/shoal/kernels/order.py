@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from shoal.kernels._jit import jit
+from shoal.jit import jit
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.kernels._jit import jit
+from shoal.jit import jit
 from shoal.kernels.merge import pair_owner_costs
 
 if TYPE_CHECKING:
-    from shoal.kernels._jit import Floats, Ints, Ints32
+    from shoal.jit import Floats, Ints, Ints32
 
 __all__ = ["cheapest_partners", "home_cells", "sampling_gaps"]
 

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.kernels._jit import jit
+from shoal.jit import jit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.kernels._jit import Floats, Ints
+    from shoal.jit import Floats, Ints
 
 __all__ = ["capped_entries", "cheapest_entries", "holds", "join_clusters", "neighbour_lists"]
 

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.kernels._jit import jit
+from shoal.jit import jit
 from shoal.kernels.groups import Samples, Scratch, group_cost
 from shoal.kernels.members import NOBODY, Groups, add, changed, cost_with
 from shoal.kernels.pick import holds
 
 if TYPE_CHECKING:
-    from shoal.kernels._jit import Ints
+    from shoal.jit import Ints
 
 __all__ = ["start_groups"]
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from shoal.kernels._jit import jit
+from shoal.jit import jit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.kernels._jit import Floats, Ints, Ints32
+    from shoal.jit import Floats, Ints, Ints32
 
 __all__ = ["Samples", "Scratch", "grown_costs", "merged_cost", "scratch_of"]
 

@@ -1,0 +1,88 @@
+"""One decorator decides how every kernel is compiled.
+
+The cache directory of a module is named after a hash of its source and of all modules with kernels that it imports:
+numba's own check sees only the file of the cached function, so a change in a helper that lives elsewhere would
+silently keep the old code.
+"""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import os
+import re
+import shutil
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["Floats", "Ints", "Ints32", "jit"]
+
+F = TypeVar("F", bound="Callable[..., Any]")
+
+# What kernels take, for type checkers.
+Ints = NDArray[np.int64]
+Ints32 = NDArray[np.int32]
+Floats = NDArray[np.float64]
+
+
+_PACKAGE = Path(__file__).parent
+_IMPORT = re.compile(r"^\s*from shoal\.([\w.]+) import", re.MULTILINE)
+
+
+def _sources(file: Path, known: dict[Path, bytes]) -> dict[Path, bytes]:
+    """Add a module with kernels, and all such that it imports."""
+    text = file.read_bytes()
+    imported = _IMPORT.findall(text.decode())
+    if file not in known and (file == Path(__file__) or "jit" in imported):
+        known[file] = text
+        for name in imported:
+            other = _PACKAGE / f"{name.replace('.', '/')}.py"
+            if other.is_file():
+                _sources(other, known)
+    return known
+
+
+@cache
+def _cache_directory(file: str) -> str:
+    """Give the folder for the compiled kernels of a module."""
+    digest = hashlib.sha256()
+    for source, text in sorted(_sources(Path(file), {}).items()):
+        digest.update(source.name.encode() + b"\0" + text)
+    return str(Path(_BASE) / f"{Path(file).stem}-{digest.hexdigest()[:16]}")
+
+
+def _base_directory() -> str:
+    """Give a writable folder for compiled kernels: the user's cache, or a private temporary one."""
+    try:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        folder = base / "shoal" / "kernels"
+        folder.mkdir(parents=True, exist_ok=True)
+        if os.access(folder, os.W_OK):
+            return str(folder)
+    except (OSError, RuntimeError):
+        pass
+    temporary = tempfile.mkdtemp(prefix="shoal-kernels-")
+    atexit.register(shutil.rmtree, temporary, ignore_errors=True)
+    return temporary
+
+
+_BASE = os.environ.get("NUMBA_CACHE_DIR") or _base_directory()
+
+
+def jit(function: F) -> F:
+    """Compile a kernel: cached, without the GIL, exact arithmetic (no fastmath)."""
+    others = numba.config.CACHE_DIR  # type: ignore[attr-defined]
+    numba.config.CACHE_DIR = _cache_directory(function.__code__.co_filename)  # type: ignore[attr-defined]
+    try:  # numba looks at the setting here and not when it compiles
+        return cast("F", numba.njit(cache=True, nogil=True, fastmath=False, error_model="numpy")(function))
+    finally:
+        numba.config.CACHE_DIR = others  # type: ignore[attr-defined]
