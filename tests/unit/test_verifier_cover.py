@@ -1,6 +1,6 @@
 """Counting of cover against the slow twin, the search it rests on, and what concealment asks beyond."""
 
-from itertools import permutations
+from itertools import pairwise, permutations
 
 import numpy as np
 import pyarrow as pa
@@ -8,14 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.verifier import candidates, cover, pairs, verify
+from shoal.verifier import cover, search, verify
 from shoal.verifier.arrays import blocks
 from shoal.verifier.audit import Witnesses
-from shoal.verifier.candidates import one_way_candidates, two_way_candidates
-from shoal.verifier.cover import check_concealment, complete_reach, count_cover, cover_pairs, partly_inside, tally_cover
+from shoal.verifier.cover import check_concealment, complete_reach, count_cover, cover_pairs, tally_cover
 from shoal.verifier.original import Original, arranged
-from shoal.verifier.pairs import hold
 from shoal.verifier.records import Records, catalogue
+from shoal.verifier.search import covering, hold, holders, index_boxes, index_rarest
 from shoal.verifier.verdict import Findings
 from tests.oracle import cover as oracle
 from tests.releases import Draft, Record, merge, people_of, samples_of
@@ -88,22 +87,6 @@ def test_records_of_fewer_than_two_users_are_found(made, k):
 
 @settings(max_examples=200, deadline=None)
 @given(city())
-def test_candidates_miss_nothing(made):
-    people, lists = made
-    original, records = original_of(people), records_of(lists)
-    users = [samples_of(people, user) for user in range(len(people))]
-    for find, rule in ((two_way_candidates, oracle.two_way), (one_way_candidates, oracle.one_way)):
-        found = {
-            (int(user), int(record))
-            for part in find(original, records, np.arange(len(users)))
-            for user, record in zip(*part, strict=True)
-        }
-        true = {(u, r) for u, own in enumerate(users) for r, boxes in enumerate(lists) if boxes and rule(own, boxes)}
-        assert true <= found
-
-
-@settings(max_examples=200, deadline=None)
-@given(city())
 def test_what_is_held_equals_the_slow_twin(made):
     people, lists = made
     original, records = original_of(people), records_of(lists)
@@ -137,12 +120,10 @@ def test_records_that_are_not_sound_hold_nothing():
     empty_box = [[5, 5, 0, 0, 0, 0], [7, 6, 0, 0, 0, 0]]
     records = records_of([overlapping, unsorted, empty_box, [], [[5, 5, 0, 0, 0, 0]]])
     assert records.sound.tolist() == [False, False, False, False, True]
-    found = [
-        tuple(map(int, pair))
-        for part in cover_pairs(people, records, np.array([0]))
-        for pair in zip(*part, strict=True)
-    ]
-    assert found == [(0, 4)]
+    user, record = cover_pairs(people, records, np.array([0]))
+    assert (user.tolist(), record.tolist()) == ([0], [4])
+    held = hold(people, records, np.zeros(5, dtype=np.int64), np.arange(5))
+    assert held.samples.tolist() == held.boxes.tolist() == [0, 0, 0, 0, 1]
 
 
 def test_users_without_samples_and_no_records():
@@ -153,6 +134,66 @@ def test_users_without_samples_and_no_records():
     assert count_cover(nobody, records, np.arange(2)).tolist() == [0, 1]
     assert count_cover(people, records_of([]), np.arange(2)).tolist() == [0, 0]
     assert count_cover(people, records_of([]), np.arange(2), boxes_too=False).tolist() == [0, 0]
+
+
+@st.composite
+def wide_boxes(draw):
+    """Records of boxes of all sizes, anywhere, which may overlap; and points near their edges."""
+    lists = []
+    for _ in range(draw(st.integers(1, 5))):
+        boxes = []
+        for _ in range(draw(st.integers(1, 4))):
+            lows = [draw(st.integers(-(2**30), 2**30)) for _ in range(3)]
+            spans = [draw(st.integers(0, 2 ** draw(st.integers(0, 29)))) for _ in range(3)]
+            boxes.append([edge for low, span in zip(lows, spans, strict=True) for edge in (low, low + span)])
+        lists.append(boxes)
+    corners = st.sampled_from([box for boxes in lists for box in boxes])
+    points = []
+    for _ in range(draw(st.integers(1, 6))):
+        near = draw(corners)
+        points.append([draw(st.sampled_from(near[at : at + 2])) + draw(st.integers(-1, 1)) for at in (0, 2, 4)])
+    return lists, points
+
+
+@settings(max_examples=300, deadline=None)
+@given(wide_boxes(), st.integers(1, 3), st.booleans(), st.integers(0, 3))
+def test_holders_of_points(made, per_query, overlapping, stop_at):
+    """Boxes of every size and place, found by the points they hold."""
+    lists, points = made
+    records = records_of(lists)
+    offsets = np.minimum(np.arange(0, len(points) + per_query, per_query), len(points))
+    t, x, y = np.array(points, dtype=np.int64).T
+    ends, found = holders(index_boxes(records, overlapping=overlapping), offsets, t, x, y, stop_at=stop_at or None)
+    for query, (start, stop) in enumerate(pairwise(offsets)):
+        expected = [
+            r
+            for r, boxes in enumerate(lists)
+            if (overlapping or records.sound[r])
+            and all(any(oracle.holds(box, point) for box in boxes) for point in points[start:stop])
+        ]
+        got = found[ends[query] : ends[query + 1]].tolist()
+        if stop_at:
+            assert set(got) <= set(expected)
+            assert len(got) == min(stop_at, len(expected))
+        else:
+            assert got == expected
+
+
+@settings(max_examples=200, deadline=None)
+@given(wide_boxes())
+def test_the_rarest_box_finds_who_is_in_all(made):
+    lists, points = made
+    people = people_of([[tuple(point) for point in points], [tuple(points[0])]])
+    original, records = original_of(people), records_of(lists)
+    everybody = np.arange(len(people))
+    expected = [
+        (u, r)
+        for u in everybody.tolist()
+        for r, boxes in enumerate(lists)
+        if records.sound[r] and all(any(oracle.holds(box, s) for s in samples_of(people, u)) for box in boxes)
+    ]
+    pairs = covering(original, index_rarest(records, original), everybody, whole=False)
+    assert sorted(zip(pairs.user.tolist(), pairs.record.tolist(), strict=True)) == expected
 
 
 def test_blocks_cover_everything_once():
@@ -166,26 +207,21 @@ def test_counts_do_not_depend_on_the_size_of_blocks(monkeypatch):
     people = people_of([[(t, u % 3, u % 2) for t in range(u % 4 + 1)] for u in range(20)])
     records = records_of([merge(people, [u, (u + 1) % 20]) for u in range(20)])
     whole = count_cover(original_of(people), records, np.arange(20))
-    monkeypatch.setattr(pairs.blocks, "__defaults__", (2,))
-    monkeypatch.setattr(candidates, "ROWS", 1)
-    monkeypatch.setattr(candidates, "_USERS", 3)
+    monkeypatch.setattr(cover, "_USERS", 3)
+    monkeypatch.setattr(search, "_QUERIES", 2)
     assert count_cover(original_of(people), records, np.arange(20)).tolist() == whole.tolist()
     assert whole.max() > 1
 
 
 @settings(max_examples=200, deadline=None)
-@given(city(), st.integers(1, 9))
-def test_who_has_a_sample_in_every_box(made, size):
+@given(city())
+def test_who_has_a_sample_in_every_box(made):
     people, lists = made
     original, records = original_of(people), records_of(lists)
     users = [samples_of(people, user) for user in range(len(people))]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(candidates, "_SAMPLES", size)
-        found = [
-            (int(user), int(record), int(outside))
-            for part in partly_inside(original, records)
-            for user, record, outside in zip(*part, strict=True)
-        ]
+    index = index_rarest(records, original)
+    pairs = covering(original, index, np.arange(len(people)), whole=False)
+    found = list(zip(*(side.tolist() for side in pairs), strict=True))
     held = [
         (u, r, sum(not any(oracle.holds(box, s) for box in boxes) for s in own))
         for u, own in enumerate(users)
@@ -297,6 +333,6 @@ def test_concealment_equals_trying_all_owners(data, n, k):
     witnesses = Witnesses(*claimed.T, np.arange(n), np.arange(n), np.ones(len(claimed), dtype=bool))
     findings = Findings()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cover, "cover_pairs", lambda *_: [tuple(np.array(links).T)])
+        patch.setattr(cover, "cover_pairs", lambda *_, **__: tuple(np.array(links).T))
         check_concealment(findings, original, records, k, witnesses=witnesses)
     assert (not findings.failures) == expected

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal.errors import TooLarge
+from shoal.lists import take_lists
 from shoal.verifier.arrays import spread, starts_of
-from shoal.verifier.candidates import one_way_candidates, partial_candidates, two_way_candidates
-from shoal.verifier.pairs import hold, two_way
+from shoal.verifier.search import covering, holders, index_boxes, index_rarest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable
 
     from numpy.typing import NDArray
 
@@ -28,14 +27,12 @@ __all__ = [
     "complete_reach",
     "count_cover",
     "cover_pairs",
-    "partly_inside",
     "tally_cover",
 ]
 
 # One-way cover only explains a failure; it is not worth minutes when everybody fails.
 _EXPLAINED_USERS = 2_000
-# One-way cover compares every user with every record: beyond this, for days.
-_ONE_WAY_PAIRS = 5e10
+_USERS = 100_000  # whose pairs are in memory at once
 # The loosest method (nu-k-pick) merges everybody with at least one other.
 _LEAST_MEMBERS = 2
 
@@ -48,6 +45,7 @@ def check_cover(
     *,
     witnesses: Witnesses | None = None,
     exact: bool = False,
+    threads: int | None = None,
 ) -> None:
     """Check that at least k records cover every user, two-way, and that there are no more records than users.
 
@@ -55,13 +53,11 @@ def check_cover(
     A record that covers a single user hides nobody, however many others cover her: it is her raw data.
     """
     users, unique = np.flatnonzero(people.counts > 0), records.unique
-    if exact and len(users) * len(unique) > _ONE_WAY_PAIRS:
-        raise TooLarge("counting all cover of so many users would take days; leave out --exact, or take fewer users")
     counts = np.zeros(len(people), dtype=np.int64)
     if witnesses is not None and not exact:
         counts = witnesses.persons()
     short = users[counts[users] < k]
-    counts[short], reach = tally_cover(people, unique, short, stop_at=None if exact else k)
+    counts[short], reach = tally_cover(people, unique, short, stop_at=None if exact else k, threads=threads)
     short = short[counts[short] < k]
     published = int(records.weights.sum())
     findings.fail_if(published > len(people), "cover", "There are more records than users.")
@@ -76,9 +72,9 @@ def check_cover(
     if witnesses is not None:
         _check_members(findings, np.bincount(witnesses.records[witnesses.good], minlength=len(records)))
     else:
-        reach = complete_reach(people, unique, reach)
+        reach = complete_reach(people, unique, reach, threads=threads)
         _check_members(findings, reach if exact else np.minimum(reach, _LEAST_MEMBERS))
-    _report_one_way(findings, people, unique, users if exact else short, k, exact=exact)
+    _report_one_way(findings, people, unique, users if exact else short, k, exact=exact, threads=threads)
 
 
 def _check_members(findings: Findings, members: NDArray[np.int64]) -> None:
@@ -89,7 +85,13 @@ def _check_members(findings: Findings, members: NDArray[np.int64]) -> None:
 
 
 def check_concealment(
-    findings: Findings, people: Original, records: Catalogue, k: int, *, witnesses: Witnesses | None = None
+    findings: Findings,
+    people: Original,
+    records: Catalogue,
+    k: int,
+    *,
+    witnesses: Witnesses | None = None,
+    threads: int | None = None,
 ) -> None:
     """Check what k-concealment asks beyond cover: k users in every record, and k records that may be anybody's own.
 
@@ -100,8 +102,7 @@ def check_concealment(
     whom the audit merged into it. Cover that is nobody's doing (a passer-by who happens to fit) only adds links:
     one that can't be exchanged lets an adversary rule that record out for her, and those that count are left.
     """
-    links = list(cover_pairs(people, records.unique, np.flatnonzero(people.counts > 0)))
-    user, kind = (np.concatenate([[], *(link[side] for link in links)]).astype(np.int64) for side in (0, 1))
+    user, kind = cover_pairs(people, records.unique, np.flatnonzero(people.counts > 0), threads=threads)
     thin = int((np.bincount(kind, minlength=len(records.unique))[records.groups] < k).sum())
     findings.fail_if(thin, "cover", f"{thin:,} records hide fewer than {k} users.")
     if witnesses is None:
@@ -147,6 +148,7 @@ def count_cover(
     *,
     stop_at: int | None = None,
     boxes_too: bool = True,
+    threads: int | None = None,
 ) -> NDArray[np.int64]:
     """Count, for each of `users` (ascending), the people published as records that cover her.
 
@@ -154,7 +156,7 @@ def count_cover(
     Guarantee: exact below `stop_at`, and at least `stop_at` where it is not; exact everywhere without it.
     `boxes_too=False` counts one-way cover, every record. Cost: the candidates times the samples of their users.
     """
-    return tally_cover(people, records, users, stop_at=stop_at, boxes_too=boxes_too)[0]
+    return tally_cover(people, records, users, stop_at=stop_at, boxes_too=boxes_too, threads=threads)[0]
 
 
 def tally_cover(
@@ -164,52 +166,41 @@ def tally_cover(
     *,
     stop_at: int | None = None,
     boxes_too: bool = True,
+    threads: int | None = None,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Give `count_cover`, and how many of `users` each distinct record was seen to cover on the way."""
     unique = records.distinct()
     if boxes_too:
-        unique = _without_copies(people, unique)
+        unique = _without_copies(people, unique, threads)
     counts, reach = np.zeros(len(people), dtype=np.int64), np.zeros(len(unique), dtype=np.int64)
-    for user, record in cover_pairs(people, unique, users, stop_at=stop_at, boxes_too=boxes_too):
+    find = _finder(people, unique, stop_at=stop_at, boxes_too=boxes_too, threads=threads)
+    for start in range(0, len(users), _USERS):
+        user, record = find(users[start : start + _USERS])
         np.add.at(counts, user, unique.weights[record])
-        np.add.at(reach, record, 1)
+        reach += np.bincount(record, minlength=len(unique))
     return counts[users], reach
 
 
-def complete_reach(people: Original, records: Records, reach: NDArray[np.int64]) -> NDArray[np.int64]:
+def complete_reach(
+    people: Original, records: Records, reach: NDArray[np.int64], *, threads: int | None = None
+) -> NDArray[np.int64]:
     """Count exactly whom the distinct records cover that were seen to cover fewer than two; the others did."""
     thin = np.flatnonzero(reach < _LEAST_MEMBERS)
     complete = reach.copy()
-    complete[thin] = 0
-    for _, record in cover_pairs(people, records.distinct().take(thin), np.arange(len(people))):
-        np.add.at(complete, thin[record], 1)
+    _, record = cover_pairs(people, records.distinct().take(thin), np.arange(len(people)), threads=threads)
+    complete[thin] = np.bincount(record, minlength=len(thin))
     return complete
 
 
-def _without_copies(people: Original, unique: Records) -> Records:
+def _without_copies(people: Original, unique: Records, threads: int | None) -> Records:
     """Let each record weigh at most as many people as it covers."""
     heavy = np.flatnonzero(unique.weights > 1)
     if not len(heavy):
         return unique
-    reach = np.zeros(len(heavy), dtype=np.int64)
-    for _, record in cover_pairs(people, unique.take(heavy), np.arange(len(people))):
-        reach += np.bincount(record, minlength=len(heavy))
+    _, record = cover_pairs(people, unique.take(heavy), np.arange(len(people)), threads=threads)
     weights = unique.weights.copy()
-    weights[heavy] = np.minimum(weights[heavy], reach)
+    weights[heavy] = np.minimum(weights[heavy], np.bincount(record, minlength=len(heavy)))
     return replace(unique, weights=weights)
-
-
-def partly_inside(
-    people: Original, records: Records
-) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]:
-    """Give (user, record, samples of the user outside it) wherever every box of the record holds one of them.
-
-    Only such a user can be in the record if some of her samples were suppressed.
-    """
-    for user, record in partial_candidates(people, records):
-        held = hold(people, records, user, record)
-        good = held.boxes == records.counts[record]
-        yield user[good], record[good], (people.counts[user] - held.samples)[good]
 
 
 def cover_pairs(
@@ -219,32 +210,44 @@ def cover_pairs(
     *,
     stop_at: int | None = None,
     boxes_too: bool = True,
-) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Give the pairs (user, record) that are cover, block by block; with `stop_at` no more rounds than needed."""
-    find = two_way_candidates if boxes_too else one_way_candidates
-    for user, record in find(people, records, users[people.counts[users] > 0]):
-        rank = np.arange(len(user)) - np.searchsorted(user, user, side="left")
-        found = np.zeros(len(people) if stop_at else 0, dtype=np.int64)
-        start, width = 0, 2 * stop_at if stop_at else len(user)
-        while start <= rank.max(initial=-1):
-            turn = (rank >= start) & (rank < start + width)
-            if stop_at:
-                turn &= found[user] < stop_at
-            tried_user, tried_record = user[turn], record[turn]
-            good = two_way(people, records, tried_user, tried_record, boxes_too=boxes_too)
-            if stop_at:
-                np.add.at(found, tried_user[good], records.weights[tried_record[good]])
-            yield tried_user[good], tried_record[good]
-            start, width = start + width, width * 2
+    threads: int | None = None,
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Give the pairs (user, record) that are cover, by user; with `stop_at` no more than so many of a user."""
+    return _finder(people, records, stop_at=stop_at, boxes_too=boxes_too, threads=threads)(users)
+
+
+def _finder(
+    people: Original, records: Records, *, stop_at: int | None, boxes_too: bool, threads: int | None
+) -> Callable[[NDArray[np.int64]], tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Give the function that finds the pairs of some users."""
+    if boxes_too:
+        rarest = index_rarest(records, people, threads=threads)
+        return lambda users: covering(people, rarest, users, stop_at=stop_at, threads=threads)[:2]
+    index = index_boxes(records)
+
+    def one_way(users: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        offsets, rows = take_lists(people.offsets, users)
+        points = people.t[rows], people.x[rows], people.y[rows]
+        ends, record = holders(index, offsets, *points, stop_at=stop_at, threads=threads)
+        return users[spread(np.diff(ends))], record
+
+    return one_way
 
 
 def _report_one_way(
-    findings: Findings, people: Original, records: Records, users: NDArray[np.int64], k: int, *, exact: bool
+    findings: Findings,
+    people: Original,
+    records: Records,
+    users: NDArray[np.int64],
+    k: int,
+    *,
+    exact: bool,
+    threads: int | None,
 ) -> None:
     """Tell the papers' one-way cover beside ours: of everyone, or of those who are short of k."""
     if not len(users) or (not exact and len(users) > _EXPLAINED_USERS):
         return
-    counts = count_cover(people, records, users, stop_at=None if exact else k, boxes_too=False)
+    counts = count_cover(people, records, users, stop_at=None if exact else k, boxes_too=False, threads=threads)
     if exact:
         findings.figures["one_way_min"] = int(counts.min())
         findings.figures["one_way"] = _distribution(counts)

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from threading import Lock
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.parallel import run_ranges
-from shoal.verifier.cover import cover_pairs, partly_inside
+from shoal.verifier.search import covering, index_rarest
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from shoal.verifier.audit import Witnesses
     from shoal.verifier.crowd import Crowd
-    from shoal.verifier.original import Original
     from shoal.verifier.records import Catalogue, Records
+    from shoal.verifier.search import Pairs
     from shoal.verifier.verdict import Findings
 
 __all__ = ["check_identical"]
 
-_USERS = 5_000
+_USERS = 100_000  # whose pairs are in memory at once
 
 
 def check_identical(
@@ -50,7 +50,7 @@ def check_identical(
     findings.figures["groups"] = len(unique)
     findings.figures["min_group"] = int(unique.weights.min()) if len(unique) else 0
     if stated is not None:
-        _check_partly(findings, people, unique, k, stated)
+        _check_partly(findings, people, unique, k, stated, threads)
         return
     inside = np.zeros(len(people), dtype=bool)
     persons = np.zeros(len(unique), dtype=np.int64)
@@ -59,32 +59,26 @@ def check_identical(
         inside[witnesses.users[own]] = True
         persons += np.bincount(records.groups[witnesses.records[own]], minlength=len(unique))
     else:
-        for start, part in people.parts():
-            _search(part, unique, inside[start : start + len(part)], persons, threads)
+        for start, (user, record, _) in _pairs(people, unique, whole=True, threads=threads):
+            inside[start + user] = True
+            persons += np.bincount(record, minlength=len(unique))
     left_out = int((~inside & (people.counts > 0)).sum())
     findings.fail_if(left_out, "identical", f"{left_out:,} users are not inside the record of a group.")
     _check_persons(findings, persons, k)
     findings.figures["min_cover"] = 0 if left_out else findings.figures["min_group"]
 
 
-def _search(
-    part: Original, unique: Records, inside: NDArray[np.bool_], persons: NDArray[np.int64], threads: int | None
-) -> None:
-    """Note who is inside the record of a group, and count the persons of each group."""
-    counting = Lock()
-    unique.prepare()
-
-    def work(start: int, stop: int) -> None:
-        for user, record in cover_pairs(part, unique, np.arange(start, stop)):
-            with counting:
-                inside[user] = True
-                np.add.at(persons, record, 1)
-
-    ranges = ((start, min(start + _USERS, len(part))) for start in range(0, len(part), _USERS))
-    run_ranges(work, ranges, threads=threads)
+def _pairs(people: Crowd, unique: Records, *, whole: bool, threads: int | None) -> Iterator[tuple[int, Pairs]]:
+    """Give who has a sample in every box of which record, block by block, with the index of the block's first user."""
+    index = None
+    for start, part in people.parts():
+        index = index or index_rarest(unique, part, threads=threads)
+        for first in range(0, len(part), _USERS):
+            users = np.arange(first, min(first + _USERS, len(part)))
+            yield start, covering(part, index, users, whole=whole, threads=threads)
 
 
-def _check_partly(findings: Findings, people: Crowd, unique: Records, k: int, stated: int) -> None:
+def _check_partly(findings: Findings, people: Crowd, unique: Records, k: int, stated: int, threads: int | None) -> None:
     """Check what must be true whichever samples were suppressed.
 
     Every group has at least k users with a sample in each of its boxes; and even if everybody were in the group
@@ -92,10 +86,9 @@ def _check_partly(findings: Findings, people: Crowd, unique: Records, k: int, st
     """
     persons = np.zeros(len(unique), dtype=np.int64)
     least = people.counts.copy()
-    for start, part in people.parts():
-        for user, record, outside in partly_inside(part, unique):
-            np.add.at(persons, record, 1)
-            np.minimum.at(least, start + user, outside)
+    for start, (user, record, outside) in _pairs(people, unique, whole=False, threads=threads):
+        persons += np.bincount(record, minlength=len(unique))
+        np.minimum.at(least, start + user, outside)
     _check_persons(findings, persons, k)
     if least.sum() > stated:
         findings.fail("suppression", "More samples are outside every group than were stated to be suppressed.")

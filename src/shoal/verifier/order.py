@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.verifier.pairs import two_way
+from shoal.verifier.search import hold
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -144,7 +144,9 @@ def _points_at(people: Crowd, records: Catalogue, values: NDArray[np.int64]) -> 
         mine = users[(users >= start) & (users < start + len(part))]
         numbers = np.concatenate([values[mine], *(shuffle[values[mine]] for shuffle in shuffles)])
         every = np.tile(mine - start, _SHUFFLES + 1)
-        good = two_way(part, records.unique, every, records.groups[numbers])
+        kinds = records.groups[numbers]
+        held = hold(part, records.unique, every, kinds)
+        good = (held.samples == part.counts[every]) & (held.boxes == records.unique.counts[kinds])
         fits += int(good[: len(mine)].sum())
         chance += int(good[len(mine) :].sum())
     return bool(fits > 0 and bdtrc(fits - 1, fits + chance, 1 / (_SHUFFLES + 1)) < _LEAST_P)

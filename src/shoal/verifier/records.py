@@ -1,4 +1,4 @@
-"""Records: the published boxes as sorted arrays, and the search of the box that may hold a sample."""
+"""Records: the published boxes as sorted arrays, identical records once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import numpy as np
 
 from shoal.parallel import run_ranges
 from shoal.verifier.arrays import blocks, fresh, spread, starts_of
-from shoal.verifier.index import BoxIndex
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -73,41 +72,6 @@ class Records:
                 bounds[full, low] = np.minimum.reduceat(self.boxes[:, low], starts)
                 bounds[full, low + 1] = np.maximum.reduceat(self.boxes[:, low + 1], starts)
         return first, last, bounds
-
-    @cached_property
-    def indexes(self) -> tuple[BoxIndex, BoxIndex]:
-        """Give the index of first boxes and that of last boxes."""
-        first, last, _ = self.ends
-        return BoxIndex(first), BoxIndex(last)
-
-    def prepare(self) -> None:
-        """Make what a search needs once, before several threads want it."""
-        _ = self.sound, self.indexes, self._keys
-
-    @cached_property
-    def _keys(self) -> tuple[NDArray[np.int64], int, int]:
-        low, high = (int(self.boxes[:, 0].min()), int(self.boxes[:, 0].max())) if len(self.boxes) else (0, 0)
-        span = high - low + 3
-        return spread(self.counts) * span + (self.boxes[:, 0].astype(np.int64) - low + 1), low, span
-
-    def find(self, record: NDArray[np.int64], t: NDArray[Any], x: NDArray[Any], y: NDArray[Any]) -> NDArray[np.int64]:
-        """Give, for each (record, sample), the box of that record that holds the sample, or -1.
-
-        Boxes of a sound record are sorted and disjoint in time, so the last box that starts no later than the
-        sample is the only one that can hold it.
-        """
-        keys, low, span = self._keys
-        if not len(keys):
-            return np.full(len(record), -1, dtype=np.int64)
-        wanted = record * span + np.clip(t.astype(np.int64) - low + 1, 0, span - 1)
-        box = np.searchsorted(keys, wanted, side="right") - 1
-        inside = self.sound[record] & (box >= self.offsets[record])
-        box[~inside] = 0
-        candidate = self.boxes[box]
-        inside &= (t >= candidate[:, 0]) & (t <= candidate[:, 1])
-        inside &= (x >= candidate[:, 2]) & (x <= candidate[:, 3])
-        inside &= (y >= candidate[:, 4]) & (y <= candidate[:, 5])
-        return np.where(inside, box, -1)
 
     @cached_property
     def groups(self) -> NDArray[np.int64]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from shoal.parallel import run_ranges
 from shoal.verifier.arrays import ROWS, blocks, fresh, spread
-from shoal.verifier.pairs import hold
+from shoal.verifier.search import hold
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from shoal.verifier.records import Catalogue, Records
     from shoal.verifier.verdict import Findings
 
-__all__ = ["check_boxes", "check_members"]
+__all__ = ["check_boxes", "check_members", "check_share"]
 
 
 def check_boxes(findings: Findings, records: Catalogue) -> None:
@@ -60,7 +60,7 @@ def check_members(
             counts[start : start + len(part)] = np.diff(np.searchsorted(np.flatnonzero(held), part.offsets))
     published = people.keep(masks, counts) if declared != 0 else people
     suppressed = people.samples - published.samples
-    _check_share(findings, suppressed, people.samples, declared, tolerance, max_suppressed)
+    check_share(findings, suppressed, people.samples, declared, tolerance, max_suppressed)
     findings.fail_if(mixed, "suppression", f"{mixed:,} samples are held by some of their user's records only.")
     findings.figures["mixed_samples"] = mixed
     whole = (pairs.samples == published.counts[pairs.users])[pairs.of]
@@ -128,9 +128,10 @@ def _check_part(
     return sum(mixed), held
 
 
-def _check_share(
+def check_share(
     findings: Findings, suppressed: int, samples: int, declared: int, tolerance: float, limit: float
 ) -> None:
+    """Check that no more samples were suppressed than stated, and than are accepted."""
     share = suppressed / samples if samples else 1.0
     findings.figures["suppressed_samples"] = suppressed
     findings.figures["suppressed_share"] = round(share, 6)
