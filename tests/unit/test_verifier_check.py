@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from shoal.errors import CannotCheck, NotVerified, SettingsError, TooLarge
+from shoal.errors import CannotCheck, NotVerified, SettingsError
 from shoal.frame import Frame
 from shoal.io.options import ReadOptions
 from shoal.release import Claim, Members, Release
-from shoal.verifier import cover, geometry, verify
+from shoal.verifier import geometry, verify
 from shoal.verifier.header import check_header
 from shoal.verifier.verdict import Findings
 from tests.releases import FRAME, Record, grouped, merge, people_of, ring, samples_of, toy_people
@@ -420,14 +420,6 @@ def test_counts_belong_to_identical_groups_only(tmp_path):
     assert "leaks" in verify(PEOPLE, draft.write(tmp_path)[0]).failures
 
 
-def test_exact_has_a_bound(tmp_path, monkeypatch):
-    path, _ = ring(PEOPLE, K).write(tmp_path)
-    monkeypatch.setattr(cover, "_ONE_WAY_PAIRS", len(PEOPLE) ** 2 - 1)
-    assert verify(PEOPLE, path).ok
-    with pytest.raises(TooLarge, match="--exact"):
-        verify(PEOPLE, path, exact=True)
-
-
 @pytest.mark.parametrize("kind", ["release", "audit"])
 def test_labels_do_not_come_out_through_tracebacks(kind, tmp_path):
     path, audit = ring(PEOPLE, K).write(tmp_path)
@@ -546,7 +538,7 @@ def test_the_verifier_stays_away_from_what_it_checks(tmp_path):
         "import sys; from shoal.verifier import verify; "
         f"assert verify({str(events)!r}, {str(path)!r}, audit={str(audit)!r}).ok; "
         "bad = [m for m in sys.modules if m.startswith(('shoal.kernels', 'shoal.methods', 'shoal.neighbours', "
-        "'shoal.merge', 'numba'))]; assert not bad, bad"
+        "'shoal.merge'))]; assert not bad, bad"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 
@@ -701,6 +693,5 @@ def test_csv_must_be_written_to_the_letter(before, after, tmp_path):
     text = path.read_text()
     assert before in text
     path.write_text(text.replace(before, after, 1))
-    (tmp_path / "release.csv.manifest.json").unlink()
     verdict = verify(PEOPLE, path, k=K)
-    assert "leaks" in verdict.failures
+    assert {"integrity", "leaks"} <= set(verdict.failures)

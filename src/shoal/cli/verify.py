@@ -3,22 +3,47 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from textwrap import wrap
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from shoal.cli.console import show, show_json, show_table, working
+from shoal.cli.console import show, show_json, working
 from shoal.cli.options import Reading, Running
 from shoal.errors import SettingsError
+from shoal.release import Claim
+from shoal.units import parse_seconds
 from shoal.verifier import MAX_SUPPRESSED
 from shoal.verifier import verify as check
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from shoal.verifier.verdict import Verdict
+
 __all__ = ["verify"]
+
+_WIDTH = 110
+_CHECKS = {
+    "integrity": "the file is the one its manifest speaks of",
+    "leaks": "nothing but boxes is in the file, and its numbering tells nothing",
+    "truth": "records are well formed and, with the audit file, true of everyone in them",
+    "audit": "the audit file names everybody once",
+    "suppression": "what was left out is left out everywhere, and as stated",
+    "identical": "records are identical in groups",
+    "cover": "records that cover each person",
+    "windows": "records that fit each window of each person, and what they tell beyond it",
+}
 
 
 def verify(
     *paths: Annotated[Path, Parameter(help="ORIGINAL... RELEASE: what the release was made of; last, the release.")],
     k: Annotated[int | None, Parameter(help="Everyone must be hidden among k; by default as claimed.")] = None,
+    tau: Annotated[
+        str | None, Parameter(help="Check windows of this length, e.g. 60min; by default as claimed.")
+    ] = None,
+    epsilon: Annotated[str | None, Parameter(help="How much time before or after a window may be told.")] = None,
+    claim: Annotated[str | None, Parameter(help="What another tool's release claims: cover, k-anonymity …")] = None,
     audit: Annotated[Path | None, Parameter(help="The private audit file: faster, and checks more.")] = None,
     exact: Annotated[bool, Parameter(help="Count all covering records, not only up to k.")] = False,
     max_suppressed: Annotated[float, Parameter(help="Largest share of samples that may be left out.")] = MAX_SUPPRESSED,
@@ -33,6 +58,9 @@ def verify(
             [str(path) for path in paths[:-1]],
             paths[-1],
             k=k,
+            tau=tau,
+            epsilon=epsilon,
+            claim=None if claim is None else _claim(claim, k, tau, epsilon),
             audit=audit,
             options=reading.options(),
             exact=exact,
@@ -45,8 +73,102 @@ def verify(
     if running.json:
         show_json(verdict.to_dict())
     else:
-        show(f"{'Holds' if verdict.ok else 'DOES NOT HOLD'}: {verdict.claim}")
-        for message in verdict.messages:
-            show(f"  {message}")
-        show_table("Figures", list(verdict.figures.items()))
+        show_page(verdict, paths[-1].name)
     return 0 if verdict.ok else 1
+
+
+def _claim(name: str, k: int | None, tau: str | None, epsilon: str | None) -> Claim:
+    """Give the claim of that name with what the flags say."""
+    given = {"k": k, "tau_s": tau and parse_seconds(tau), "epsilon_s": epsilon and parse_seconds(epsilon)}
+    try:
+        return Claim.of(name, **given)
+    except SettingsError as error:
+        raise SettingsError(f"--claim: {error} (--k, --tau, --epsilon)") from None
+
+
+def show_page(verdict: Verdict, name: str) -> None:
+    """Write the verdict as a page: what was claimed, what was checked and what not, what was found."""
+    show(f"{name}: {'HOLDS' if verdict.ok else 'DOES NOT HOLD'}")
+    show()
+    _section("Claimed", [f"{verdict.claim}.", verdict.claim.promise])
+    if verdict.shown is not None and verdict.shown != verdict.claim:
+        _section("Shown", [f"{verdict.shown}.", verdict.shown.promise])
+    _section("Does not hold", verdict.problems, bullet=True)
+    _section("Checked", [f"{kind}: {_CHECKS.get(kind, kind)}." for kind in verdict.checked], bullet=True)
+    _section("Not checked", [f"{what}." for what in verdict.not_checked], bullet=True)
+    _section("Found", _found(verdict.figures), bullet=True)
+    notes = [message for message in verdict.messages if message not in verdict.problems]
+    _section("Notes", notes, bullet=True)
+    if verdict.ok:
+        _section("An adversary can still", [(verdict.shown or verdict.claim).still_possible])
+
+
+def _section(title: str, lines: Iterable[str], *, bullet: bool = False) -> None:
+    """Write a titled list, if there is anything in it."""
+    lines = list(lines)
+    if not lines:
+        return
+    show(title)
+    for line in lines if bullet else [" ".join(lines)]:
+        for n, part in enumerate(wrap(line, _WIDTH, break_long_words=False, break_on_hyphens=False)):
+            show(f"  {('- ' if n == 0 else '  ') if bullet else ''}{part}")
+    show()
+
+
+def _found(figures: dict[str, Any]) -> list[str]:
+    """Give the figures in words."""
+    said = []
+    if "users" in figures:
+        said.append(
+            f"{figures['users']:,} people with {figures['samples']:,} samples; "
+            f"{figures['records']:,} records of {figures['boxes']:,} boxes."
+        )
+    said += [sentence.format(figures[key]) for key, sentence in _SENTENCES.items() if key in figures]
+    said += [sentence.format(**figures[key]) for key, sentence in _DISTRIBUTIONS.items() if key in figures]
+    if "leakage" in figures:
+        said += _windows(figures)
+    for key, what in (("users_outside", "people"), ("rows_outside", "rows")):
+        for rule, number in figures.get(key, {}).items():
+            said.append(f"{number:,} {what} are outside the claim by the reading rules ({rule}).")
+    return said
+
+
+_SENTENCES = {
+    "k": "k = {:,} was checked.",
+    "groups": "{:,} groups of identical records.",
+    "min_group": "The smallest group has {:,} records.",
+    "min_cover": "Everyone is hidden by at least {:,} records (counted up to k unless --exact).",
+    "users_short": "{:,} people are hidden by fewer than k.",
+    "min_members": "Every record is about at least {:,} people (counted up to 2 unless --exact or --audit).",
+    "suppressed_samples": "{:,} samples were left out.",
+    "suppressed_share": "That is a share of {:.2%}.",
+    "mixed_samples": "{:,} samples are held by some of their records only.",
+    "one_way_min": "One-way (the papers' notion), everyone lies inside at least {:,} records.",
+}
+_STEPS = {"p50_s": "in half", "p90_s": "in 90 %", "p99_s": "in 99 %", "max_s": "in all"}
+_DISTRIBUTIONS = {
+    "cover": "Cover per person: {min:,} at least, {median:,.0f} in the middle, {max:,} at most.",
+    "one_way": "One-way cover per person: {min:,} at least, {median:,.0f} in the middle, {max:,} at most.",
+    "windows_cover": "Records that fit a window: {min:,} at least, {median:,.0f} in the middle, {max:,} at most.",
+}
+
+
+def _windows(figures: dict[str, Any]) -> list[str]:
+    """Say how many windows are hidden, and what is told beyond them."""
+    leakage = figures["leakage"]
+    about = f"{figures['windows']:,} windows of {figures['tau_s']:,} s that start at a sample"
+    beyond = f"Leakage beyond {leakage['windows']:,} windows that start or end at a sample"
+    none = f"none in {1 - leakage['share_leaking']:.2%} of them"
+    steps = ", ".join(f"{leakage[key]:,} s {what}" for key, what in _STEPS.items())
+    said = [
+        f"{about}: {figures['windows_short']:,} are fitted by fewer than k records.",
+        f"{beyond}: {none}; up to {steps}.",
+        f"Of all samples outside the windows, {leakage['share_outside_held']:.2%} are held by all records that fit.",
+    ]
+    if figures["windows_ending_short"]:
+        short = f"{figures['windows_ending_short']:,} windows that end at a sample"
+        said.append(f"{short} are fitted by fewer than k records; the claim is about those that start at one.")
+    if "epsilon_s" in leakage:
+        above = f"{leakage['windows_above']:,} windows ({leakage['share_above']:.2%})"
+        said.append(f"{above} leak more than {leakage['epsilon_s']:,} s.")
+    return said

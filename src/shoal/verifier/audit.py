@@ -12,7 +12,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from shoal.errors import CannotCheck
-from shoal.verifier.arrays import distinct
+from shoal.verifier.arrays import distinct, fresh
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["Witnesses", "read_audit"]
 
 _COLUMNS = ("record", "owner", "member")
+_TIMES = ("t_start", "t_end")
+_EVER = 1 << 62
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +35,8 @@ class Witnesses:
     """The claimed pairs: user `users[p]` was merged into record `records[p]`.
 
     `owner[r]` is the user published as record r, `own[u]` the record of user u (-1: not published). `good[p]`
-    says whether the pair was found to be two-way cover (all true until it is checked).
+    says whether the pair was found to be two-way cover (all true until it is checked). Where users were merged for
+    some time only, `first[p]` and `last[p]` are the slots from which and up to which; an owner always is.
     """
 
     users: NDArray[np.int64]
@@ -41,6 +44,8 @@ class Witnesses:
     owner: NDArray[np.int64]
     own: NDArray[np.int64]
     good: NDArray[np.bool_]
+    first: NDArray[np.int64] | None = None
+    last: NDArray[np.int64] | None = None
 
     def persons(self) -> NDArray[np.int64]:
         """Count, for each user, the distinct persons published as the records that were found to cover her."""
@@ -56,10 +61,18 @@ class Witnesses:
         return replace(self, good=good)
 
 
-def read_audit(findings: Findings, audit: str | Path | pa.Table, people: Crowd, records: Catalogue) -> Witnesses | None:
+def read_audit(
+    findings: Findings,
+    audit: str | Path | pa.Table,
+    people: Crowd,
+    records: Catalogue,
+    *,
+    slot_s: int | None = None,
+) -> Witnesses | None:
     """Read an audit and check that it makes sense; None (and a failure of kind `audit`) if it does not.
 
-    Every person inside the claim has a row, every record an owner among its members, and nobody twice.
+    Every person inside the claim has a row, every record an owner among its members, and nobody twice. With `slot_s`,
+    the columns `t_start` and `t_end` are read where there are any: a member may then have several rows.
     """
     findings.ran("audit")
     table = _table(audit)
@@ -71,9 +84,10 @@ def read_audit(findings: Findings, audit: str | Path | pa.Table, people: Crowd, 
     numbers: Any = table["record"].cast(pa.int64())
     number = pc.fill_null(numbers, -1).to_numpy()
     record = _positions(number, records.uids)
+    times = None if slot_s is None or not set(_TIMES) <= set(table.column_names) else _slots(findings, table, slot_s)
     before = len(findings.failures)
-    _check_rows(findings, owner, member, record, empty)
-    if len(findings.failures) > before:
+    _check_rows(findings, owner, member, record, empty, times)
+    if len(findings.failures) > before or "audit" in findings.failures:
         return None
     rows = ~empty
     _check_owners(findings, owner, member, record, empty, people, records)
@@ -83,7 +97,27 @@ def read_audit(findings: Findings, audit: str | Path | pa.Table, people: Crowd, 
     owner_of[record[rows]] = owner[rows]
     if "audit" in findings.failures:
         return None
-    return Witnesses(member[rows], record[rows], owner_of, own, np.ones(int(rows.sum()), dtype=bool))
+    good = np.ones(int(rows.sum()), dtype=bool)
+    if times is None:
+        return Witnesses(member[rows], record[rows], owner_of, own, good)
+    always = (owner == member)[rows]
+    first, last = np.where(always, -_EVER, times[0][rows]), np.where(always, _EVER, times[1][rows])
+    return Witnesses(member[rows], record[rows], owner_of, own, good, first, last)
+
+
+def _slots(findings: Findings, table: pa.Table, slot_s: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Give the first and the last slot that are wholly inside the time of each row; without a time, always."""
+    start, end = (table[name] for name in _TIMES)
+    if not (pa.types.is_timestamp(start.type) and pa.types.is_timestamp(end.type)):
+        findings.fail("audit", "The times of the audit are not timestamps.")
+        return np.zeros(len(table), np.int64), np.zeros(len(table), np.int64)
+    kind = pa.timestamp("ms", "UTC")
+    ms = [pc.fill_null(column.cast(kind).cast(pa.int64()), 0).to_numpy() for column in (start, end)]
+    given = [pc.is_valid(column).to_numpy() for column in (start, end)]
+    odd = int((given[0] & given[1] & (ms[1] <= ms[0])).sum())
+    findings.fail_if(odd, "audit", f"{odd:,} rows of the audit end before they start.")
+    first, last = -(-ms[0] // (slot_s * 1000)), ms[1] // (slot_s * 1000) - 1
+    return np.where(given[0], first, -_EVER), np.where(given[1], last, _EVER)
 
 
 def _table(audit: str | Path | pa.Table) -> pa.Table:
@@ -92,6 +126,7 @@ def _table(audit: str | Path | pa.Table) -> pa.Table:
     try:
         if str(audit).lower().endswith(".csv"):
             types = {"record": pa.int64(), "owner": pa.string(), "member": pa.string()}
+            types |= dict.fromkeys(_TIMES, pa.timestamp("ms", "UTC"))
             return pa_csv.read_csv(audit, convert_options=pa_csv.ConvertOptions(column_types=types))
         with pq.ParquetFile(audit) as file:
             return file.read()
@@ -113,17 +148,25 @@ def _positions(number: NDArray[np.int64], uids: NDArray[np.int64]) -> NDArray[np
     return np.where(uids[place] == number, place, -1)
 
 
-def _check_rows(findings: Findings, owner: Any, member: Any, record: Any, empty: Any) -> None:
+def _check_rows(findings: Findings, owner: Any, member: Any, record: Any, empty: Any, times: Any) -> None:
     unknown = int(((owner < 0) | (member < 0)).sum())
     findings.fail_if(unknown, "audit", f"{unknown:,} rows of the audit name nobody who is in the original.")
     stray = int(((record < 0) & ~empty).sum())
     findings.fail_if(stray, "audit", f"{stray:,} rows of the audit name a record that is not in the release.")
     width = int(member.max(initial=-1)) + 2  # unknown ones are -1
     pairs = (record[~empty] + 1) * width + member[~empty] + 1
-    twice = len(pairs) - len(distinct(pairs))
+    twice = len(pairs) - (
+        len(distinct(pairs)) if times is None else _stretches(pairs, *(edge[~empty] for edge in times))
+    )
     findings.fail_if(twice, "audit", f"{twice:,} rows of the audit repeat a member of a record.")
     odd = int((empty & (owner != member)).sum())
     findings.fail_if(odd, "audit", f"{odd:,} rows of the audit have members but no record.")
+
+
+def _stretches(pairs: NDArray[np.int64], first: NDArray[np.int64], last: NDArray[np.int64]) -> int:
+    """Count pairs and their times, each once: a member may have been merged several times."""
+    order = np.lexsort((last, first, pairs))
+    return int(fresh(pairs[order], first[order], last[order]).sum())
 
 
 def _check_owners(

@@ -12,6 +12,7 @@ from shoal.errors import CannotCheck, SettingsError
 from shoal.progress import SILENT
 from shoal.release import Claim, Release
 from shoal.trajectories import Trajectories
+from shoal.units import parse_seconds
 from shoal.verifier.audit import read_audit
 from shoal.verifier.cover import check_concealment, check_cover
 from shoal.verifier.crowd import open_crowd
@@ -25,6 +26,8 @@ from shoal.verifier.published import open_file
 from shoal.verifier.scan import Scan, records_of_release, scan_file
 from shoal.verifier.truth import check_boxes, check_members
 from shoal.verifier.verdict import Findings, Verdict
+from shoal.verifier.windows import Windows, check_windows, two_digits_up
+from shoal.verifier.windows_members import check_merged
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,6 +43,7 @@ if TYPE_CHECKING:
 __all__ = ["MAX_SUPPRESSED", "verify"]
 
 MAX_SUPPRESSED = 0.2  # the largest share of samples that may be left out
+_CHECKED = ("k-anonymity", "k-concealment", "cover", "kte-anonymity", "kte-cover", "none")
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,7 @@ class _Opened:
     scan: Scan | None = None
     counts: dict[str, int] | None = None
     suppressed: int = 0
+    own: bool = True  # made by shoal, as it says
 
 
 def verify(
@@ -60,6 +65,8 @@ def verify(
     release: str | Path | Release,
     *,
     k: int | None = None,
+    tau: int | str | None = None,
+    epsilon: int | str | None = None,
     audit: str | Path | pa.Table | None = None,
     options: ReadOptions | None = None,
     crs: str | None = None,
@@ -78,10 +85,11 @@ def verify(
     Input: the original (files, or Trajectories on the release's grid), the release (a file, or one in memory,
     whose file can't be checked then), and what it was made with: the reading `options`, whose fields may be given
     as keywords too (`tz="America/New_York"`), and, where the release itself does not say, `crs` and `claim`. `k`
-    may ask for more than is claimed, not for less. With the private `audit` file truth and suppression are checked
-    too; `suppressed` is the exact number of suppressed samples, if it is known (from the private run record);
-    where nobody states any, there are none. `exact` counts cover beyond k. `memory` is what the check may take, in
-    bytes (None: what is available).
+    may ask for more than is claimed, not for less; `tau` and `epsilon` (seconds, or text such as "60min") ask for
+    windows of that length and leakage up to that: see `Windows` and `_asked_windows`. With the private `audit` file
+    truth and suppression are checked too; `suppressed` is the exact number of suppressed samples, if it is known
+    (from the private run record); where nobody states any, there are none. `exact` counts cover beyond k. `memory` is
+    what the check may take, in bytes (None: what is available).
     Output: a `Verdict`; `CannotCheck` if no verdict is possible.
     Guarantee: `ok` only if the claim was checked and every check that could run passed; what could not is said. The
     verdict is the same whatever `memory` and `threads` are; claims other than identical groups need everybody's
@@ -100,6 +108,8 @@ def verify(
     >>> both = Release(ids, np.concatenate([box, box]), grid, "by-hand", {"k": 2}, Claim("k-anonymity", k=2))
     >>> verify(people, both).ok, verify(people, both, k=3).failures
     (True, ('identical',))
+    >>> verify(people, both, tau="1h").figures["windows"]
+    2
     """
     findings = Findings()
     options = _reading(options, reading)
@@ -108,6 +118,7 @@ def verify(
     if opened is None:
         return findings.verdict(Claim("none", why="unreadable"))
     asked = _asked_k(findings, k, opened.header)
+    windows = _asked_windows(findings, asked, tau, epsilon, opened.header)
     audit = opened.audit if audit is None else audit
     with ExitStack() as reading_on:
         with progress.stage("reading the original"):
@@ -128,11 +139,11 @@ def verify(
             kept, witnesses = _check_audit(findings, opened, people, audit, suppressed, max_suppressed, threads)
         with progress.stage("counting who hides whom"):
             stated = None if audit is not None else _stated(opened, suppressed)
-            _check_claim(findings, opened, kept, asked, witnesses, exact=exact, stated=stated, threads=threads)
+            _check_claim(findings, opened, kept, asked, windows, witnesses, exact=exact, stated=stated, threads=threads)
         with progress.stage("looking for leaks"):
             _check_file(findings, opened, people, asked, witnesses, suppressed)
-    _note_result(findings, opened, len(people), asked)
-    return findings.verdict(opened.header.claim)
+    _note_result(findings, opened, len(people), asked, windows)
+    return findings.verdict(opened.header.claim, _shown(findings, opened.header.claim.name, asked, windows))
 
 
 def _left(memory: int | None, opened: _Opened, audit: Any) -> int | None:
@@ -166,9 +177,8 @@ def _open(
         findings.say("Integrity not checked, nor leaks: the release is in memory, there is no file yet.")
         findings.skip("integrity and leaks")
         frame = release.frame
-        header = Header(
-            Grid(frame.crs, frame.cell_m, frame.slot_s), release.claim, release.claim.k or release.parameters.get("k")
-        )
+        said = [getattr(release.claim, name) or release.parameters.get(name) for name in ("k", "tau_s", "epsilon_s")]
+        header = Header(Grid(frame.crs, frame.cell_m, frame.slot_s), release.claim, *said)
         records = records_of_release(release, threads=threads)
         return _Opened(header, records, _audit_of(release), suppressed=release.suppressed)
     file = open_file(release)
@@ -186,13 +196,13 @@ def _open(
         check_header(findings, stated)
         _note_other_settings(findings, header, options, crs, claim)
     check_metadata(findings, file, own=stated is not None)
-    scan = scan_file(findings, file, header.grid, threads=threads)
+    scan = scan_file(findings, file, header.grid, own=stated is not None, threads=threads)
     if scan is None:
         return None
     if file.is_csv and stated is not None:
         check_text(findings, scan, file)
     counts = None if manifest is None else manifest["counts"]
-    return _Opened(header, scan.records, None, file, scan, counts)
+    return _Opened(header, scan.records, None, file, scan, counts, own=stated is not None)
 
 
 def _audit_of(release: Release) -> pa.Table | None:
@@ -209,10 +219,11 @@ def _foreign_header(
     claim = claim or Claim("none", why="unclaimed")
     if isinstance(original, Trajectories):
         frame = original.frame
-        return Header(Grid(frame.crs, frame.cell_m, frame.slot_s), claim, claim.k)
+        return Header(Grid(frame.crs, frame.cell_m, frame.slot_s), claim, claim.k, claim.tau_s, claim.epsilon_s)
     if options is None or not {"cell_m", "slot_s"} <= options.model_fields_set:
         raise CannotCheck("the release does not say on which grid it is; give --crs, --cell and --slot")
-    return Header(Grid(crs or options.crs, options.cell_m, options.slot_s), claim, claim.k)
+    grid = Grid(crs or options.crs, options.cell_m, options.slot_s)
+    return Header(grid, claim, claim.k, claim.tau_s, claim.epsilon_s)
 
 
 def _note_other_settings(
@@ -236,6 +247,35 @@ def _asked_k(findings: Findings, k: int | None, header: Header) -> int:
     if k is not None and header.k is not None and k < header.k:
         findings.say("The release claims a larger k than asked for; the larger one was checked.")
     return max(k or 0, header.k or 0)
+
+
+def _asked_windows(
+    findings: Findings, k: int, tau: int | str | None, epsilon: int | str | None, header: Header
+) -> Windows | None:
+    """Give what is to be checked about windows, None if nothing is.
+
+    A longer tau than claimed may be asked for where leakage is not claimed (it is a matter of windows of that very
+    length). epsilon bounds leakage where that is claimed (it may ask for less) or nothing is claimed; for
+    `kte-cover` leakage beyond it is only counted.
+    """
+    tau_s, epsilon_s = (None if given is None else parse_seconds(given) for given in (tau, epsilon))
+    if any(given is not None and given < 1 for given in (tau_s, epsilon_s)):
+        raise SettingsError("tau and epsilon must be at least one second; give e.g. --tau 60min --epsilon 60min")
+    claim = header.claim
+    if claim.name == "kte-anonymity" and tau_s not in (None, claim.tau_s):
+        raise SettingsError("the release claims leakage for windows of another length; leave out --tau")
+    if tau_s is not None and claim.tau_s is not None and tau_s < claim.tau_s:
+        findings.say("The release claims longer windows than asked for; these were checked.")
+    longest = max(tau_s or 0, header.tau_s or 0)
+    if not longest:
+        if epsilon_s is not None:
+            raise SettingsError("epsilon is about windows of a length; give it too, e.g. --tau 60min")
+        return None
+    bounded = claim.name == "kte-anonymity" or (claim.name != "kte-cover" and epsilon_s is not None)
+    if claim.name == "kte-anonymity" and epsilon_s is not None and claim.epsilon_s is not None:
+        epsilon_s = min(epsilon_s, claim.epsilon_s)
+    share = claim.leakage_share if epsilon_s in (None, claim.epsilon_s) and longest == claim.tau_s else None
+    return Windows(k, longest, epsilon_s or header.epsilon_s, bounded=bounded, share=share)
 
 
 def _note_sizes(findings: Findings, people: Crowd, records: Catalogue, k: int) -> None:
@@ -272,11 +312,12 @@ def _check_audit(
         if stated > max_suppressed * people.samples:
             findings.fail("suppression", f"More than {max_suppressed:.0%} of the samples are stated to be suppressed.")
         return people, None
-    witnesses = read_audit(findings, audit, people, opened.records)
+    witnesses = read_audit(findings, audit, people, opened.records, slot_s=opened.header.grid.slot_s)
     if witnesses is None:
         return people, None
     declared, tolerance = _declared(opened, suppressed)
-    return check_members(
+    check = check_members if witnesses.first is None else check_merged
+    return check(
         findings,
         people,
         opened.records,
@@ -309,6 +350,7 @@ def _check_claim(
     opened: _Opened,
     people: Crowd,
     k: int,
+    windows: Windows | None,
     witnesses: Witnesses | None,
     *,
     exact: bool,
@@ -317,14 +359,27 @@ def _check_claim(
 ) -> None:
     """Check the claim; `stated` is how many samples are said to be suppressed where no audit tells which."""
     name = opened.header.claim.name
+    if name not in _CHECKED:
+        raise CannotCheck(f"the claim {name} is about points, not boxes; it can't be checked here")
     if name == "k-anonymity":
         check_identical(findings, people, opened.records, k, witnesses=witnesses, stated=stated, threads=threads)
-        return
-    everybody = people.whole()
-    check_cover(findings, everybody, opened.records, k, witnesses=witnesses, exact=exact)
+    elif name in ("k-concealment", "cover") or windows is None:
+        check_cover(findings, people.whole(), opened.records, k, witnesses=witnesses, exact=exact, threads=threads)
     if name == "k-concealment":
-        check_concealment(findings, everybody, opened.records, k, witnesses=witnesses)
-    if stated is not None and findings.failures <= {"cover"}:
+        check_concealment(findings, people.whole(), opened.records, k, witnesses=witnesses, threads=threads)
+    if windows is not None:
+        check_windows(
+            findings,
+            people.whole(),
+            opened.records,
+            windows,
+            slot_s=opened.header.grid.slot_s,
+            witnesses=witnesses,
+            exact=exact,
+            threads=threads,
+        )
+    blurred = stated is not None and (name != "k-anonymity" or windows is not None)
+    if blurred and findings.failures <= {"cover", "windows"}:
         raise CannotCheck("samples were suppressed, so cover can't be told from loss; give the audit file: --audit")
 
 
@@ -338,7 +393,7 @@ def _check_file(
 ) -> None:
     if opened.file is None or opened.scan is None:
         return
-    check_values(findings, opened.scan, k, opened.file, claim=opened.header.claim.name)
+    check_values(findings, opened.scan, k, opened.file, claim=opened.header.claim.name, own=opened.own)
     if opened.counts is not None:
         none = None if _declared(opened, suppressed)[0] else 0
         missing = findings.figures.get("suppressed_samples", none)
@@ -349,11 +404,30 @@ def _check_file(
     check_labels(findings, people, opened.records, witnesses)
 
 
-def _note_result(findings: Findings, opened: _Opened, users: int, k: int) -> None:
+def _note_result(findings: Findings, opened: _Opened, users: int, k: int, windows: Windows | None) -> None:
     skipped = "; ".join(findings.skipped)
     if findings.failures:
         if skipped:
             findings.say(f"Not checked: {skipped}.")
         return
-    holds = "Nothing is claimed; cover" if opened.header.claim.name == "none" else "The claim"
-    findings.say(f"{holds} holds for {users:,} users, checked with k = {k}{', except ' if skipped else ''}{skipped}.")
+    cover = "cover" if windows is None else "cover of windows"
+    holds = f"Nothing is claimed; {cover}" if opened.header.claim.name == "none" else "The claim"
+    asked = f"k = {k}" if windows is None else f"k = {k} in windows of {windows.tau_s:,} s"
+    findings.say(f"{holds} holds for {users:,} users, checked with {asked}{', except ' if skipped else ''}{skipped}.")
+
+
+def _shown(findings: Findings, name: str, k: int, windows: Windows | None) -> Claim:
+    """Give the strongest claim that was shown, if nothing failed; owners are known to be hidden with an audit only."""
+    if findings.failures:
+        return Claim("none")
+    if name == "k-anonymity" or (name == "k-concealment" and "audit" in findings.checked):
+        return Claim(name, k=k)
+    if windows is None or name in ("cover", "k-concealment"):
+        return Claim("cover", k=k)
+    leakage, epsilon_s = findings.figures["leakage"], windows.epsilon_s
+    if epsilon_s is None:
+        return Claim("kte-cover", k=k, tau_s=windows.tau_s)
+    if not leakage["windows_above"]:
+        return Claim("kte-anonymity", k=k, tau_s=windows.tau_s, epsilon_s=epsilon_s)
+    share = two_digits_up(leakage["windows_above"] / leakage["windows"])
+    return Claim("kte-cover", k=k, tau_s=windows.tau_s, epsilon_s=epsilon_s, leakage_share=share)

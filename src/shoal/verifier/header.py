@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from shoal.release import CLAIMS, Claim
+from shoal.release import Claim
 from shoal.verifier.grid import Grid
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ _SETTINGS: dict[str, dict[str, tuple[str, ...] | None]] = {
         "picking": ("marginal",),
         "max_members": None,
     },
+    "kte-hide": {"tau_s": None, "epsilon_s": None},
 }
 _CODE = re.compile(r"(EPSG|epsg|ESRI|esri|OGC|IGNF):[A-Za-z0-9_.]{1,20}")
 _NUMBER = r"-?\d{1,9}(\.\d{1,16})?"
@@ -43,11 +44,13 @@ _TERMS = {
 
 @dataclass(frozen=True)
 class Header:
-    """What verification needs of the `shoal` object."""
+    """What verification needs of the `shoal` object; what the claim does not say is taken from the parameters."""
 
     grid: Grid
     claim: Claim
     k: int | None
+    tau_s: int | None = None
+    epsilon_s: int | None = None
 
 
 def parse_json(text: bytes) -> Any:
@@ -79,12 +82,17 @@ def read_header(stated: Any) -> Header | None:
     claim, parameters = stated.get("claim"), stated.get("parameters")
     if not (_is_count(cell_m) and _is_count(slot_s) and (crs is None or isinstance(crs, str))):
         return None
-    if not isinstance(claim, dict) or claim.get("name") not in CLAIMS:
+    if not isinstance(claim, dict):
         return None
-    k = claim.get("k", parameters.get("k") if isinstance(parameters, dict) else None)
-    if k is not None and not _is_count(k):
+    try:
+        understood = Claim.from_dict(claim)
+    except ValueError:
         return None
-    return Header(Grid(crs, int(cell_m), int(slot_s)), Claim.from_dict(claim), k)
+    settings = parameters if isinstance(parameters, dict) else {}
+    asked = [getattr(understood, name) or settings.get(name) for name in ("k", "tau_s", "epsilon_s")]
+    if not all(value is None or _is_count(value) for value in asked):
+        return None
+    return Header(Grid(crs, int(cell_m), int(slot_s)), understood, *asked)
 
 
 def check_header(findings: Findings, stated: dict[str, Any]) -> None:
@@ -92,23 +100,32 @@ def check_header(findings: Findings, stated: dict[str, Any]) -> None:
     findings.fail_if(set(stated) != _KEYS, "leaks", "The shoal object has other keys than the format allows.")
     claim, parameters, method = stated["claim"], stated.get("parameters"), stated.get("method")
     crs = stated.get("crs")
-    why = {"why": "research"} if claim["name"] == "none" and "why" in claim else {}
-    plain = set(claim) <= {"name", "k", *why} and all(claim[key] == value for key, value in why.items())
-    findings.fail_if(not plain, "leaks", "The claim holds more than its name and k (or, if there is none, why).")
-    promised = claim["name"] == "none" or _is_count(claim.get("k"))
-    findings.fail_if(not promised, "leaks", "The claim does not say for which k.")
+    findings.fail_if(not _is_plain_claim(claim), "leaks", "The claim holds more than its name and what it promises.")
     known = isinstance(method, str) and _METHOD.fullmatch(method) is not None
     findings.fail_if(not known, "leaks", "The method is not a plain name.")
     public = isinstance(parameters, dict) and all(_is_public(str(method), *setting) for setting in parameters.items())
     findings.fail_if(not public, "leaks", "The parameters hold something that is not a public setting of the method.")
-    other = isinstance(parameters, dict) and "k" in claim and parameters.get("k", claim["k"]) != claim["k"]
-    findings.fail_if(other, "leaks", "The parameters hold another k than the claim.")
+    said = parameters if isinstance(parameters, dict) else {}
+    for name in ("k", "tau_s", "epsilon_s"):
+        other = name in claim and said.get(name, claim[name]) != claim[name]
+        findings.fail_if(other, "leaks", f"The parameters hold another {name} than the claim.")
     findings.fail_if(not _is_plain_crs(crs), "leaks", "The CRS is neither a code nor a projection in plain PROJ terms.")
     findings.fail_if(
         _has_own_centre(crs),
         "leaks",
         "The projection's centre is not in whole degrees: it may be the data's own.",
     )
+
+
+def _is_plain_claim(claim: dict[str, Any]) -> bool:
+    """Say whether a claim is one, to the letter: no other key, no reason but research, no share of many digits."""
+    try:
+        understood = Claim.from_dict(claim)
+    except ValueError:
+        return False
+    share = understood.leakage_share
+    rounded = share is None or share == float(f"{share:.1e}")
+    return understood.to_dict() == claim and understood.why in (None, "research") and rounded
 
 
 def _is_count(value: Any) -> bool:

@@ -34,14 +34,15 @@ _ODD = {
 def check_metadata(findings: Findings, file: File, *, own: bool) -> None:
     """Check that the footer, the schema inside it and the columns carry only the allowed metadata.
 
-    `own` says that the file states to be a shoal release: then its bytes are accounted for as well (those
-    of text by `check_text`).
+    `own` says that the file states to be a shoal release: its bytes are accounted for as well (those of text by
+    `check_text`). Another tool's form and metadata are not looked at, and the verdict says so.
     """
     findings.ran("leaks")
-    if file.is_csv:
+    if not own:
+        findings.skip("the file's form and metadata, which are another tool's")
+    if file.is_csv or not own:
         return
-    if own:
-        _check_layout(findings, file)
+    _check_layout(findings, file)
     stray = len(set(file.footer) - _ALLOWED)
     findings.fail_if(stray, "leaks", f"{stray} metadata keys are not allowed in a release.")
     schemas = [file.schema]
@@ -87,12 +88,16 @@ def _is_tiled(file: File) -> bool:
     return bare and [_MAGIC, *(end for _, end in spans)] == [*(start for start, _ in spans), footer]
 
 
-def check_values(findings: Findings, scan: Scan, k: int, file: File, *, claim: str) -> None:
-    """Check numbering, order, grid and derived columns, by what a pass through all values has counted."""
+def check_values(findings: Findings, scan: Scan, k: int, file: File, *, claim: str, own: bool = True) -> None:
+    """Check numbering, order, grid and derived columns, by what a pass through all values has counted.
+
+    Another tool (not `own`) may begin its numbers anywhere.
+    """
     findings.ran("leaks")
     odd, numbers = scan.odd, scan.records.uids
-    dense = np.array_equal(numbers, np.arange(len(numbers)))
-    findings.fail_if(not dense, "leaks", "Records are not numbered 0, 1, 2 … without gaps.")
+    first = 0 if own or not len(numbers) else int(numbers[0])
+    dense = np.array_equal(numbers, np.arange(first, first + len(numbers)))
+    findings.fail_if(not dense, "leaks", "Records are not numbered one after the other, without gaps.")
     findings.fail_if(odd["unsorted"], "leaks", "Rows are not sorted by record and time.")
     for kind, message in _ODD.items():
         findings.fail_if(odd[kind], "leaks", f"{odd[kind]:,} {message}")

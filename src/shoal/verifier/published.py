@@ -129,16 +129,25 @@ def _open_csv(path: Path) -> Any:
     return pa_csv.open_csv(path, parse_options=parse, read_options=read, convert_options=convert)
 
 
-def read_columns(findings: Findings, file: File, crs: str | None, odd: Counter[str]) -> Iterator[Columns | None]:
+def read_columns(
+    findings: Findings, file: File, crs: str | None, odd: Counter[str], *, own: bool = True
+) -> Iterator[Columns | None]:
     """Check names, order and types of the columns and give them as arrays, batch by batch; None if they can't be.
 
-    What is wrong with values is counted in `odd`.
+    What is wrong with values is counted in `odd`. Another tool's file (not `own`) needs the columns of the boxes only,
+    in any order, as anything that can be read as such; what other columns hold can't be checked, which is a failure.
     """
     names = file.names
     derived = ["datetime"] if crs is None else ["datetime", "lat", "lng"]
     wanted = ["uid", *BOX, *derived, *(name for name in ("count", "geometry") if name in names)]
     findings.ran("leaks")
-    if names != wanted:
+    if not own:
+        others = len(set(names) - set(wanted))
+        findings.fail_if(
+            others, "leaks", f"{others} columns are none of a release and can't be checked: leave them out."
+        )
+        wanted = [name for name in wanted if name in {"uid", *BOX, *names}]
+    elif names != wanted:
         missing, extra = len(set(wanted) - set(names)), len(names) - len(set(names) & set(wanted))
         findings.fail(
             "leaks",
@@ -147,9 +156,15 @@ def read_columns(findings: Findings, file: File, crs: str | None, odd: Counter[s
     if set(names) == {"uid", "datetime", "lat", "lng"}:
         raise CannotCheck("the release holds points, not boxes; this claim can't be checked on points")
     if len(set(names)) < len(names) or not {"uid", *BOX} <= set(names):
+        if not own:
+            raise CannotCheck(f"the release must have the columns uid, {', '.join(BOX)}, each once")
         yield None
         return
     chosen = [name for name in wanted if name in names]
+    if not own:
+        for batch in file.batches():
+            yield _arrays(_typed_loosely(batch.select(chosen)), odd)
+        return
     if not file.is_csv:
         wrong = [name for name in chosen if file.schema.field(name).type != TYPES[name]]
         findings.fail_if(wrong, "leaks", f"{len(wrong)} columns do not have the type that the format says.")
@@ -187,6 +202,26 @@ def _typed_csv(batch: pa.RecordBatch, odd: Counter[str]) -> dict[str, Any] | Non
             odd[f"range of {name}"] += 1
             return None
     return typed
+
+
+def _typed_loosely(batch: pa.RecordBatch) -> dict[str, Any]:
+    """Give another tool's columns the types of a release; times without a zone are UTC."""
+    try:
+        return {name: _loosely(batch[name], TYPES[name]) for name in batch.schema.names}
+    except pa.ArrowException:
+        raise CannotCheck(
+            "the columns can't be read as boxes: uid and metres must be whole numbers, t_start and t_end timestamps or "
+            "ISO 8601 text"
+        ) from None
+
+
+def _loosely(column: Any, kind: Any) -> Any:
+    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        return column.cast(kind)
+    if kind != _INSTANT:
+        return (pc.replace_substring_regex(column, r"\.0+$", "") if pa.types.is_integer(kind) else column).cast(kind)
+    marked = pc.replace_substring_regex(column, r"^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d(\.\d{1,6})?)$", r"\1T\2Z")
+    return marked.cast(pa.timestamp("us", "UTC")).cast(kind)
 
 
 def _arrays(typed: dict[str, Any], odd: Counter[str]) -> Columns:

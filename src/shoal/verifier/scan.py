@@ -49,8 +49,12 @@ class _Rows:
     last: tuple[int, ...] | None = None
 
 
-def scan_file(findings: Findings, file: File, grid: Grid, *, threads: int | None = None) -> Scan | None:
+def scan_file(
+    findings: Findings, file: File, grid: Grid, *, own: bool = True, threads: int | None = None
+) -> Scan | None:
     """Read a file's records and check its values; None, with the failure noted, if the boxes aren't there.
+
+    `own` says that it is to be a shoal release to the letter; another tool's needs the columns of the boxes only.
 
     What is wrong with single values is counted, and reported later by `check_values`; what is missing or not
     written as the format says, at once. Cost: linear; memory: 24 bytes a row, and a batch.
@@ -59,7 +63,7 @@ def scan_file(findings: Findings, file: File, grid: Grid, *, threads: int | None
     polygons = Polygons() if "geometry" in file.names else None
     rows = _Rows()
     readable = True
-    for columns in read_columns(findings, file, grid.crs, odd):
+    for columns in read_columns(findings, file, grid.crs, odd, own=own):
         if columns is None:
             readable = False
             break

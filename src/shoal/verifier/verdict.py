@@ -20,7 +20,8 @@ class Verdict:
     `ok` is true if every check that could run passed, and the one of the claim did run. What could not run (no
     audit, no manifest, no file yet) is not in `checked`, and `messages` say so. `failures` are the kinds that
     failed, sorted and distinct; `checked` the kinds that ran; `figures` counts as plain numbers; `messages`
-    plain sentences.
+    plain sentences, of which `problems` say what failed; `not_checked` what could not run. `shown` is the strongest
+    claim that the checks have shown, none if something failed: nobody should say more than that.
     Nothing in it says whose data is concerned: no label, place or time.
 
     >>> from shoal.release import Claim
@@ -34,6 +35,9 @@ class Verdict:
     claim: Claim
     checked: tuple[str, ...]
     messages: tuple[str, ...]
+    problems: tuple[str, ...] = ()
+    not_checked: tuple[str, ...] = ()
+    shown: Claim | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Give plain types that can be written as JSON."""
@@ -44,6 +48,9 @@ class Verdict:
             "claim": self.claim.to_dict(),
             "checked": list(self.checked),
             "messages": list(self.messages),
+            "problems": list(self.problems),
+            "not_checked": list(self.not_checked),
+            "shown": None if self.shown is None else self.shown.to_dict(),
         }
 
     def raise_if_broken(self) -> None:
@@ -60,6 +67,7 @@ class Findings:
     failures: set[str] = field(default_factory=set)
     checked: list[str] = field(default_factory=list)
     messages: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
     figures: dict[str, Any] = field(default_factory=dict)
     skipped: list[str] = field(default_factory=list)
 
@@ -72,6 +80,8 @@ class Findings:
         """Note a failure of a check that ran."""
         self.ran(kind)
         self.failures.add(kind)
+        if message not in self.problems:
+            self.problems.append(message)
         self.say(message)
 
     def fail_if(self, broken: Any, kind: str, message: str) -> None:
@@ -89,9 +99,17 @@ class Findings:
         """Note what could not be checked; the sentence that says what holds names it."""
         self.skipped.append(what)
 
-    def verdict(self, claim: Claim) -> Verdict:
-        """Close the book; a book in which nothing was checked is not a pass."""
+    def verdict(self, claim: Claim, shown: Claim | None = None) -> Verdict:
+        """Close the book; a book in which nothing was checked is not a pass, and one with a failure shows nothing."""
         ok = not self.failures and bool(self.checked)
         return Verdict(
-            ok, tuple(sorted(self.failures)), dict(self.figures), claim, tuple(self.checked), tuple(self.messages)
+            ok,
+            tuple(sorted(self.failures)),
+            dict(self.figures),
+            claim,
+            tuple(self.checked),
+            tuple(self.messages),
+            tuple(self.problems),
+            tuple(self.skipped),
+            shown if ok else None,
         )

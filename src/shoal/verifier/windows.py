@@ -1,0 +1,174 @@
+"""Windows: whoever knows a person for a while finds k records that fit, and learns little more from all of them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal.verifier.arrays import distinct, starts_of
+from shoal.verifier.cover import cover_pairs
+from shoal.verifier.windows_search import look_through
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shoal.verifier.audit import Witnesses
+    from shoal.verifier.original import Original
+    from shoal.verifier.records import Catalogue
+    from shoal.verifier.verdict import Findings
+    from shoal.verifier.windows_search import WindowTally
+
+__all__ = ["Windows", "check_windows", "two_digits_up"]
+
+
+@dataclass(frozen=True)
+class Windows:
+    """What is asked about windows: at least k records for each of length `tau_s`, with leakage up to `epsilon_s`.
+
+    `bounded`: no window may leak more than that; otherwise leakage is only measured, and no more than `share` of the
+    windows may leak more, where one was stated.
+    """
+
+    k: int
+    tau_s: int
+    epsilon_s: int | None = None
+    bounded: bool = False
+    share: float | None = None
+
+
+def check_windows(
+    findings: Findings,
+    people: Original,
+    records: Catalogue,
+    asked: Windows,
+    *,
+    slot_s: int,
+    witnesses: Witnesses | None = None,
+    exact: bool = False,
+    threads: int | None = None,
+) -> None:
+    """Check the claims `kte-cover(k, τ)` and `kte-anonymity(k, τ, ε)`.
+
+    For every user and every window of length τ (in whole slots, rounded up) that starts at a published sample: at
+    least k people's records hold all of her samples in the window and have no box wholly inside it without one. A
+    record counts for as many people as it was published for, if it covers as many from end to end; one that covers
+    nobody is nobody's, and a failure. *Leakage*, for windows that start or end at a sample: the time from the window
+    to the end of the unbroken run of samples, on each side, that ALL those records hold; the longer side counts.
+    The records that an audit claims are tried first, which changes nothing but the time. Cost: see `look_through`.
+    """
+    people_of = _people_of(people, records, witnesses, threads)
+    nobodys = int((people_of == 0)[records.groups].sum())
+    findings.fail_if(nobodys, "windows", f"{nobodys:,} records are nobody's: they cover no user from end to end.")
+    published = int(records.weights.sum())
+    findings.fail_if(published > len(people), "windows", "There are more records than users.")
+    length = -(-asked.tau_s // slot_s)
+    known = None if witnesses is None else _known(witnesses, records, len(people))
+    weights = np.minimum(records.unique.weights, people_of)
+    tally = look_through(
+        people, records.unique, weights, length=length, k=asked.k, known=known, exact=exact, threads=threads
+    )
+    _report_cover(findings, tally, asked, exact=exact)
+    _report_leakage(findings, tally, asked, slot_s)
+
+
+def two_digits_up(share: float) -> float:
+    """Round a share up to two significant digits: what is published of it.
+
+    >>> two_digits_up(0.01234), two_digits_up(0.012), two_digits_up(0.0)
+    (0.013, 0.012, 0.0)
+    """
+    if share <= 0:
+        return 0.0
+    digits = 1 - math.floor(math.log10(share))
+    rounded = round(share, digits)
+    return rounded if rounded >= share else round(rounded + 10.0**-digits, digits)
+
+
+def _people_of(
+    people: Original, records: Catalogue, witnesses: Witnesses | None, threads: int | None
+) -> NDArray[np.int64]:
+    """Count whom each kind of record covers from end to end: with an audit its owners, else all who are covered."""
+    if witnesses is not None:
+        owned = witnesses.owned()
+        pairs = distinct(records.groups[witnesses.records[owned]] * len(people) + witnesses.users[owned])
+        return np.bincount(pairs // len(people), minlength=len(records.unique))
+    _, kind = cover_pairs(people, records.unique, np.flatnonzero(people.counts > 0), threads=threads)
+    return np.bincount(kind, minlength=len(records.unique))
+
+
+def _known(witnesses: Witnesses, records: Catalogue, users: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Give, for each user, the kinds of record that she is said to be in."""
+    kinds = max(1, len(records.unique))
+    pairs = distinct(witnesses.users * kinds + records.groups[witnesses.records])
+    return starts_of(np.bincount(pairs // kinds, minlength=users)), pairs % kinds
+
+
+def _report_cover(findings: Findings, tally: WindowTally, asked: Windows, *, exact: bool) -> None:
+    short = int((tally.least < asked.k).sum())
+    findings.fail_if(not tally.windows, "windows", "No user has a published sample.")
+    findings.fail_if(
+        tally.short,
+        "windows",
+        f"{tally.short:,} windows of {short:,} users are hidden by fewer than {asked.k} records.",
+    )
+    least = int(tally.least.min()) if tally.windows else 0
+    findings.figures.setdefault("users_short", short)
+    findings.figures.setdefault("min_cover", least if exact else min(asked.k, least))
+    findings.figures.update(
+        tau_s=asked.tau_s,
+        windows=tally.windows,
+        windows_short=tally.short,
+        windows_ending_short=tally.ending_short,
+    )
+    if exact and tally.windows:
+        values, times = np.unique(tally.counts, return_counts=True)
+        findings.figures["windows_cover"] = {
+            "min": least,
+            "median": float(np.median(tally.counts)),
+            "max": int(tally.counts.max()),
+            "histogram": {str(value): int(time) for value, time in zip(values.tolist(), times.tolist(), strict=True)},
+        }
+
+
+def _report_leakage(findings: Findings, tally: WindowTally, asked: Windows, slot_s: int) -> None:
+    """Report how far beyond their window people can be followed, and check it against what was asked."""
+    seconds, times = tally.leaks * slot_s, tally.times
+    total = int(times.sum())
+    leakage: dict[str, Any] = {
+        "windows": total,
+        "share_leaking": _share(int(times[seconds > 0].sum()), total),
+        "mean_s": round(float((seconds * times).sum()) / total, 1) if total else 0.0,
+        **{f"p{percent}_s": _quantile(seconds, times, percent) for percent in (50, 90, 99)},
+        "max_s": int(seconds.max(initial=0)),
+        "share_outside_held": _share(tally.told, tally.outside),
+    }
+    findings.figures["leakage"] = leakage
+    if asked.epsilon_s is None:
+        return
+    above = int(times[seconds > asked.epsilon_s].sum())
+    share = above / total if total else 0.0
+    leakage.update(epsilon_s=asked.epsilon_s, windows_above=above, share_above=_share(above, total))
+    findings.fail_if(
+        asked.bounded and above,
+        "windows",
+        f"{above:,} of {total:,} windows tell of more than {asked.epsilon_s:,} s before or after.",
+    )
+    findings.fail_if(
+        asked.share is not None and two_digits_up(share) > asked.share,
+        "windows",
+        "More windows leak than the claim says.",
+    )
+
+
+def _share(part: int, whole: int) -> float:
+    return round(part / whole, 6) if whole else 0.0
+
+
+def _quantile(values: NDArray[np.int64], times: NDArray[np.int64], percent: int) -> int:
+    """Give the least value that at least so many percent of all do not exceed."""
+    if not len(values):
+        return 0
+    return int(values[np.searchsorted(np.cumsum(times) * 100, percent * int(times.sum()))])

@@ -1,0 +1,481 @@
+"""Windows, looked through one by one: how many people fit, and what all of them tell beyond the window. Compiled.
+
+A record *fits* a window of a user if it holds all of her samples in it and has no box wholly inside the window
+without one of them. All windows that start, or end, at a sample are looked through, user after user. Records that
+fitted an earlier window of the user are tried first; then, only if the answer is still open, those that hold the
+sample are searched. It is open until k people were found and no sample outside is held by all of them: a further
+record can't change anything then.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from threading import Lock
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from shoal.jit import jit
+from shoal.parallel import run_ranges
+from shoal.verifier.arrays import blocks
+from shoal.verifier.search import _cell, index_boxes
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shoal.jit import Ints, Ints32
+    from shoal.verifier.original import Original
+    from shoal.verifier.records import Records
+    from shoal.verifier.search import BoxIndex
+
+__all__ = ["WindowTally", "look_through"]
+
+_SAMPLES = 20_000  # of users in one call of the kernel: about a second
+_REMEMBERED = 1 << 25  # bytes for records that fitted other windows of the user
+_STARTS, _ENDS = 1, 2  # which of the two windows at a sample a record fits
+_ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
+
+
+@dataclass(frozen=True, eq=False)
+class WindowTally:
+    """What was found in all windows.
+
+    `least[u]` is the smallest number of people that fit a window of user u that starts at a sample (below k exact,
+    else at least k), `short` the number of those windows with fewer than k, of `windows`; `ending_short` the same for
+    windows that end at a sample. `leaks` and `times` are how far (in slots, on the longer side) what all records that
+    fit hold reaches without a break, and in how many windows, of both kinds. Of the `outside` samples of all windows,
+    `told` are held by all records that fit. `counts`, if asked for, is the number of people that fit each window.
+    """
+
+    least: NDArray[np.int64]
+    windows: int
+    short: int
+    ending_short: int
+    leaks: NDArray[np.int64]
+    times: NDArray[np.int64]
+    outside: int
+    told: int
+    counts: NDArray[np.int64]
+
+
+class _Task(NamedTuple):
+    """Everybody's samples, all boxes, how many people each record counts for, and the question.
+
+    `record[e]` and `around[e]` are the record and the box of entry e of the grid: copies, side by side as they are
+    looked through, for memory far apart is what takes the time. A window may be closed with `enough` people; `room` is
+    for records that are kept, in bytes.
+    """
+
+    t: Any
+    x: Any
+    y: Any
+    offsets: Ints
+    grid: BoxIndex
+    record: Ints32
+    around: Any
+    weights: Ints
+    tried: tuple[Ints, Ints]
+    length: int
+    k: int
+    enough: int
+    room: int
+
+
+class _User(NamedTuple):
+    """The windows of a user: `times[j]` is the first sample of her j-th time.
+
+    The window that starts then has the samples times[j]…ends[j]-1, the one that ends then begins[j]…times[j+1]-1.
+    `missed` and `bad` are room to work in.
+    """
+
+    times: Ints
+    ends: Ints
+    begins: Ints
+    missed: Ints
+    bad: Ints
+
+
+class _Kept(NamedTuple):
+    """Records that fit some window of a user: `fits[j, n]` which of those at time j, `bits[n]` the samples it holds."""
+
+    record: Ints
+    fits: NDArray[np.uint8]
+    bits: NDArray[np.uint64]
+
+
+class _Answer(NamedTuple):
+    """About the two windows at a time: the people found, the outside samples that all hold, and whether that is all.
+
+    `span` are the words of `told` that are not zero.
+    """
+
+    persons: Ints
+    told: NDArray[np.uint64]
+    span: Ints
+    done: NDArray[np.bool_]
+
+
+def look_through(
+    people: Original,
+    records: Records,
+    weights: NDArray[np.int64],
+    *,
+    length: int,
+    k: int,
+    known: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None,
+    exact: bool = False,
+    room: int = _REMEMBERED,
+    threads: int | None = None,
+) -> WindowTally:
+    """Look through all windows of `length` slots.
+
+    Input: the people with their published samples, distinct records, how many people each is published for, and,
+    `known`, lists (starts, records) of the records to try first for each user. Guarantee: exact, whatever the threads,
+    `known` and `room` (bytes to remember records in); `exact` counts all people of each window. Cost: for each sample
+    the boxes around it, until the answer can't change, and for each record that fits some window of a user a walk
+    through her samples and its boxes.
+    """
+    index = index_boxes(records)
+    record = index.record.astype(np.int32)[index.entry]
+    around = records.boxes[index.rows[index.entry]]
+    tried = known or (np.zeros(len(people) + 1, np.int64), np.empty(0, np.int64))
+    enough = np.iinfo(np.int64).max if exact else k  # people: a window that has them may be closed
+    task = _Task(
+        people.t, people.x, people.y, people.offsets, index, record, around, weights, tried, length, k, enough, room
+    )
+    least = np.full(len(people), np.iinfo(np.int64).max)
+    sums = np.zeros(5, np.int64)
+    leaks: dict[int, int] = {}
+    counts: dict[int, NDArray[np.int64]] = {}
+    longest = int(records.counts.max(initial=0))
+    adding = Lock()
+
+    def work(start: int, stop: int) -> None:
+        rows = 2 * int(people.offsets[stop] - people.offsets[start])
+        leak, fitting, own = np.empty(rows, np.int64), np.empty(rows // 2, np.int64), np.zeros(5, np.int64)
+        n = _look(task, start, stop, longest, least, leak, fitting, own)
+        values, times = np.unique(leak[:n], return_counts=True)
+        with adding:
+            np.add(sums, own, out=sums)
+            for value, time in zip(values.tolist(), times.tolist(), strict=True):
+                leaks[value] = leaks.get(value, 0) + time
+            counts[start] = fitting[: own[0] if exact else 0].copy()
+
+    run_ranges(work, ((part.start, part.stop) for part in blocks(people.counts, _SAMPLES)), threads=threads)
+    far = np.array(sorted(leaks), np.int64)
+    windows, short, ending_short, outside, told = sums.tolist()
+    return WindowTally(
+        least,
+        windows,
+        short,
+        ending_short,
+        far,
+        np.array([leaks[value] for value in far.tolist()], np.int64),
+        outside,
+        told,
+        np.concatenate([np.empty(0, np.int64), *(counts[start] for start in sorted(counts))]),
+    )
+
+
+@jit
+def _holds(boxes: Any, b: int, t: int, x: int, y: int) -> bool:
+    """Say whether a box holds a sample; time first, which tells most."""
+    if t < boxes[b, 0] or t > boxes[b, 1]:
+        return False
+    return bool(boxes[b, 2] <= x and x <= boxes[b, 3] and boxes[b, 4] <= y and y <= boxes[b, 5])
+
+
+@jit
+def _starts_fit(task: _Task, low: int, high: int, row: int, last: int, end: int) -> bool:
+    """Say whether the boxes row…last-1, the first of which holds sample `low`, fit the window of samples low…high-1."""
+    t, x, y, boxes = task.t, task.x, task.y, task.grid.boxes
+    b = row
+    full = True
+    for p in range(low, high):
+        while b < last and boxes[b, 1] < t[p]:
+            if not full:
+                return False
+            b += 1
+            full = False
+        if b == last or not _holds(boxes, b, t[p], x[p], y[p]):
+            return False
+        full = True
+    return not (b + 1 < last and boxes[b + 1, 1] <= end)
+
+
+@jit
+def _ends_fit(task: _Task, low: int, high: int, row: int, first: int, begin: int) -> bool:
+    """Say whether the boxes first…row, the last of which holds sample high-1, fit the window of samples low…high-1."""
+    t, x, y, boxes = task.t, task.x, task.y, task.grid.boxes
+    b = row
+    full = True
+    for p in range(high - 1, low - 1, -1):
+        while b >= first and boxes[b, 0] > t[p]:
+            if not full:
+                return False
+            b -= 1
+            full = False
+        if b < first or not _holds(boxes, b, t[p], x[p], y[p]):
+            return False
+        full = True
+    return not (b - 1 >= first and boxes[b - 1, 0] >= begin)
+
+
+@jit
+def _times(t: Any, start: int, stop: int) -> Ints:
+    """Give where each distinct time of sorted samples begins, and where the last ends."""
+    begins = np.empty(stop - start + 1, np.int64)
+    n = 0
+    for p in range(start, stop):
+        if p == start or t[p] != t[p - 1]:
+            begins[n] = p
+            n += 1
+    begins[n] = stop
+    return begins[: n + 1]
+
+
+@jit
+def _reaches(t: Any, times: Ints, length: int) -> tuple[Ints, Ints]:
+    """Give for each time where the window that starts there has its last sample, and the one that ends its first."""
+    start, stop, n = times[0], times[-1], len(times) - 1
+    ends, begins = np.empty(n, np.int64), np.empty(n, np.int64)
+    end = begin = start
+    for j in range(n):
+        now = np.int64(t[times[j]])
+        while end < stop and t[end] < now + length:
+            end += 1
+        while t[begin] <= now - length:
+            begin += 1
+        ends[j], begins[j] = end, begin
+    return ends, begins
+
+
+@jit
+def _note(task: _Task, user: _User, r: int, fits: Any, bits: Any) -> None:
+    """Note which windows of the user record r fits, and which of her samples it holds."""
+    t, x, y, boxes, length = task.t, task.x, task.y, task.grid.boxes, task.length
+    first, last = task.grid.offsets[r], task.grid.offsets[r + 1]
+    times, ends, begins, missed, bad = user.times, user.ends, user.begins, user.missed, user.bad
+    start, stop = times[0], times[-1]
+    bits[:] = 0
+    n_bad = 0
+    p = start
+    missed[0] = 0
+    for b in range(first, last + 1):
+        full = False
+        while p < stop and (b == last or t[p] <= boxes[b, 1]):
+            inside = b < last and _holds(boxes, b, t[p], x[p], y[p])
+            missed[p - start + 1] = missed[p - start] + (not inside)
+            if inside:
+                full = True
+                bits[(p - start) >> 6] |= np.uint64(1) << np.uint64((p - start) & 63)
+            p += 1
+        if b < last and not full:
+            bad[n_bad] = b
+            n_bad += 1
+    after = before = 0
+    for j in range(len(times) - 1):
+        now = np.int64(t[times[j]])
+        while after < n_bad and boxes[bad[after], 0] < now:
+            after += 1
+        while before < n_bad and boxes[bad[before], 1] <= now:
+            before += 1
+        fits[j] = 0
+        clear = after == n_bad or boxes[bad[after], 1] >= now + length
+        if clear and missed[ends[j] - start] == missed[times[j] - start]:
+            fits[j] |= _STARTS
+        clear = before == 0 or boxes[bad[before - 1], 0] <= now - length
+        if clear and missed[times[j + 1] - start] == missed[begins[j] - start]:
+            fits[j] |= _ENDS
+
+
+@jit
+def _has(told: Any, p: int) -> bool:
+    return bool((told[p >> 6] >> np.uint64(p & 63)) & np.uint64(1))
+
+
+@jit
+def _reach(t: Any, start: int, n: int, told: Any, low: int, high: int, begin: int, end: int) -> int:
+    """Give how far the told run beyond the window begin…end, of the samples low…high-1, reaches; the longer side."""
+    p = high
+    while p < n and _has(told, p):
+        p += 1
+    after = t[start + p - 1] - end if p > high else 0
+    p = low
+    while p > 0 and _has(told, p - 1):
+        p -= 1
+    return max(after, begin - t[start + p] if p < low else 0)
+
+
+@jit
+def _wider(kept: _Kept) -> _Kept:
+    """Give room for twice as many records."""
+    n = len(kept.record)
+    record = np.empty(2 * n, np.int64)
+    fits = np.empty((len(kept.fits), 2 * n), np.uint8)
+    bits = np.empty((2 * n, kept.bits.shape[1]), np.uint64)
+    record[:n], fits[:, :n], bits[:n] = kept.record, kept.fits, kept.bits
+    return _Kept(record, fits, bits)
+
+
+@jit
+def _try_first(task: _Task, u: int, user: _User, kept: _Kept, most: int, keeper: Ints) -> tuple[_Kept, int]:
+    """Note the records that are to be tried first."""
+    n = 0
+    for e in range(task.tried[0][u], task.tried[0][u + 1]):
+        r = task.tried[1][e]
+        if keeper[r] == u or task.weights[r] == 0 or not task.grid.apart[r] or n + 1 >= most:
+            continue
+        if n + 1 >= len(kept.record):
+            kept = _wider(kept)
+        _note(task, user, r, kept.fits[:, n], kept.bits[n])
+        keeper[r], kept.record[n] = u, r
+        n += 1
+    return kept, n
+
+
+@jit
+def _begin(user: _User, j: int, answer: _Answer) -> None:
+    """Begin with everything outside the two windows at a time told, by nobody so far."""
+    start, n = user.times[0], len(user.missed) - 1
+    for side in range(2):
+        low, high = (user.times[j], user.ends[j]) if side == 0 else (user.begins[j], user.times[j + 1])
+        told = answer.told[side]
+        told[:] = _ALL
+        if n & 63:
+            told[len(told) - 1] = (np.uint64(1) << np.uint64(n & 63)) - np.uint64(1)
+        for p in range(low - start, high - start):
+            told[p >> 6] &= ~(np.uint64(1) << np.uint64(p & 63))
+        answer.persons[side], answer.done[side] = 0, False
+        answer.span[side, 0], answer.span[side, 1] = 0, len(told)
+
+
+@jit
+def _add(answer: _Answer, side: int, persons: int, bits: Any, n: int, enough: int) -> None:
+    """Add a record, which holds bits[n], to an open window; with `enough` people and nothing told it is closed."""
+    told, low, high = answer.told, answer.span[side, 0], answer.span[side, 1]
+    for word in range(low, high):
+        told[side, word] &= bits[n, word]
+    while low < high and told[side, low] == 0:
+        low += 1
+    while low < high and told[side, high - 1] == 0:
+        high -= 1
+    answer.span[side, 0], answer.span[side, 1] = low, high
+    answer.persons[side] += persons
+    answer.done[side] = answer.persons[side] >= enough and low == high
+
+
+@jit
+def _recall(task: _Task, j: int, answer: _Answer, kept: _Kept, n: int) -> None:
+    """Add those of the n kept records that fit a window at time j, as long as one is open; the latest first."""
+    fits, record, weights, done = kept.fits, kept.record, task.weights, answer.done
+    open_sides = (0 if done[0] else _STARTS) | (0 if done[1] else _ENDS)
+    for back in range(n):
+        i = n - 1 - back
+        fit = fits[j, i] & open_sides
+        if fit == 0:
+            continue
+        for side in range(2):
+            if fit & (side + 1):
+                _add(answer, side, weights[record[i]], kept.bits, i, task.enough)
+        open_sides = (0 if done[0] else _STARTS) | (0 if done[1] else _ENDS)
+        if open_sides == 0:
+            break
+
+
+@jit
+def _search(
+    task: _Task, u: int, user: _User, j: int, answer: _Answer, kept: _Kept, n: int, most: int, keeper: Ints, seen: Ints
+) -> tuple[_Kept, int]:
+    """Add records not kept so far that fit a window at time j, as long as one is open; keep them if there is room."""
+    p, length, weights, done = user.times[j], task.length, task.weights, answer.done
+    sizes, starts, entry, rows, _, offsets, _, _ = task.grid
+    x, y = task.x[p], task.y[p]
+    t: Any = np.int64(task.t[p])
+    for size in range(len(sizes)):
+        cell = _cell(sizes[size, 0], sizes[size, 1], t, x, y, len(starts) - 2)
+        for e in range(starts[cell], starts[cell + 1]):
+            r = task.record[e]
+            if keeper[r] == u or seen[r] == p or weights[r] == 0:
+                continue
+            if not _holds(task.around, e, t, x, y):
+                continue
+            row = rows[entry[e]]
+            seen[r] = p
+            fit = 0
+            if not done[0] and _starts_fit(task, p, user.ends[j], row, offsets[r + 1], t + length - 1):
+                fit |= _STARTS
+            if not done[1] and _ends_fit(task, user.begins[j], user.times[j + 1], row, offsets[r], t - length + 1):
+                fit |= _ENDS
+            if fit == 0:
+                continue
+            if n + 1 >= len(kept.record) and n + 1 < most:
+                kept = _wider(kept)
+            _note(task, user, r, kept.fits[:, n], kept.bits[n])
+            for side in range(2):
+                if fit & (side + 1):
+                    _add(answer, side, weights[r], kept.bits, n, task.enough)
+            if n + 1 < most:  # else it is forgotten again: the last place is for that
+                keeper[r], kept.record[n] = u, r
+                n += 1
+            if done[0] and done[1]:
+                return kept, n
+    return kept, n
+
+
+@jit
+def _report(task: _Task, user: _User, j: int, answer: _Answer, side: int, sums: Ints) -> int:
+    """Count what is outside of a window and what of it is told; give how far the latter reaches."""
+    start, n = user.times[0], len(user.missed) - 1
+    low, high = (user.times[j], user.ends[j]) if side == 0 else (user.begins[j], user.times[j + 1])
+    begin: Any = np.int64(task.t[user.times[j]]) - (0 if side == 0 else task.length - 1)
+    sums[3] += n - (high - low)
+    if answer.persons[side] == 0:
+        return 0
+    for word in range(answer.span[side, 0], answer.span[side, 1]):
+        rest = answer.told[side, word]
+        while rest:
+            rest &= rest - np.uint64(1)
+            sums[4] += 1
+    return _reach(task.t, start, n, answer.told[side], low - start, high - start, begin, begin + task.length - 1)
+
+
+@jit
+def _look(task: _Task, first: int, last: int, longest: int, least: Ints, leaks: Ints, fitting: Ints, sums: Ints) -> int:
+    """Look through the windows of some users; give how many leaks were filled in. `sums`: see `WindowTally`."""
+    keeper, seen = np.full(len(task.weights), -1, np.int64), np.full(len(task.weights), -1, np.int64)
+    bad = np.empty(longest, np.int64)
+    n_leaks = 0
+    for u in range(first, last):
+        start, stop = task.offsets[u], task.offsets[u + 1]
+        if start == stop:
+            continue
+        times = _times(task.t, start, stop)
+        ends, begins = _reaches(task.t, times, task.length)
+        user = _User(times, ends, begins, np.empty(stop - start + 1, np.int64), bad)
+        words = (stop - start + 63) >> 6
+        most = max(8, task.room // (len(ends) + 8 * words))
+        kept = _Kept(np.empty(64, np.int64), np.empty((len(ends), 64), np.uint8), np.empty((64, words), np.uint64))
+        answer = _Answer(
+            np.zeros(2, np.int64), np.zeros((2, words), np.uint64), np.zeros((2, 2), np.int64), np.zeros(2, np.bool_)
+        )
+        kept, n = _try_first(task, u, user, kept, most, keeper)
+        for j in range(len(ends)):
+            if n + 1 >= most:
+                keeper[kept.record[:n]] = -1
+                n = 0
+            _begin(user, j, answer)
+            twice = task.t[begins[j]] == np.int64(task.t[times[j]]) - task.length + 1  # it starts at a sample too
+            answer.done[1] = twice
+            _recall(task, j, answer, kept, n)
+            if not (answer.done[0] and answer.done[1]):
+                kept, n = _search(task, u, user, j, answer, kept, n, most, keeper, seen)
+            least[u] = min(least[u], answer.persons[0])
+            fitting[sums[0]] = answer.persons[0]
+            sums[0] += 1
+            sums[1] += answer.persons[0] < task.k
+            sums[2] += not twice and answer.persons[1] < task.k
+            for side in range(1 if twice else 2):
+                leaks[n_leaks] = _report(task, user, j, answer, side, sums)
+                n_leaks += 1
+    return n_leaks
