@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import csv
 import gc
-import io
-import json
-import os
 import re
 import time
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal.errors import OutputError, SettingsError
+from shoal.errors import SettingsError
 from shoal.interrupt import raise_if_asked
-from shoal.io.private import private_folder
-from shoal.io.sources import expand
-from shoal.io.write import refuse_existing
+from shoal.io.tables import refuse_table, save_rows
 from shoal.measure.precision import Precision, precision
 from shoal.memory import require_memory
 from shoal.methods import METHODS
@@ -41,7 +35,6 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
         "marginal": {"picking": "marginal"},
     },
 }
-_ENDINGS = (".csv", ".json", ".parquet")
 _CLEAR_PEAK, _STATUS = Path("/proc/self/clear_refs"), Path("/proc/self/status")
 
 
@@ -115,30 +108,9 @@ def compare(
     return lines
 
 
-def refuse_table(path: Path, inputs: Sequence[str | Path], *, overwrite: bool) -> None:
-    """Raise, before any work, unless the table can be saved there: a known ending, free, and no input."""
-    if path.suffix.lower() not in _ENDINGS:
-        raise SettingsError(f"the table must end in one of {', '.join(_ENDINGS)}")
-    if path.exists() and any(path.samefile(file) for file in expand(inputs)):
-        raise OutputError(f"{path.name} is an input; an input is never overwritten")
-    refuse_existing([path], overwrite=overwrite)
-
-
 def save_table(lines: Sequence[Compared], path: Path, *, overwrite: bool = False) -> None:
     """Save the table as CSV, JSON or Parquet, by its ending; it is there whole or not at all."""
-    refuse_existing([path], overwrite=overwrite)
-    content = _ENCODE[path.suffix.lower()]([line.to_dict() for line in lines])
-    try:
-        with private_folder(path.parent) as folder:
-            staged = folder / path.name
-            with staged.open("xb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            refuse_existing([path], overwrite=overwrite)
-            staged.replace(path)
-    except OSError as error:
-        raise OutputError(f"can't write {path.name}: {error.strerror or 'input/output error'}") from None
+    save_rows([line.to_dict() for line in lines], path, kinds={"peak_memory_bytes": int}, overwrite=overwrite)
 
 
 def _method(name: str, k: int) -> Method:
@@ -205,31 +177,3 @@ class _Named:
 
     def stage(self, name: str, total: float | None = None) -> AbstractContextManager[Callable[[float], None]]:
         return self._progress.stage(self._prefix + name, total)
-
-
-def _csv(rows: list[dict[str, Any]]) -> bytes:
-    text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue().encode()
-
-
-def _json(rows: list[dict[str, Any]]) -> bytes:
-    return (json.dumps(rows, indent=2) + "\n").encode()
-
-
-def _parquet(rows: list[dict[str, Any]]) -> bytes:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    kinds: dict[str, Any] = {"method": pa.string(), "k": pa.int64(), "claim": pa.string()}
-    kinds |= {figure.name: pa.float64() for figure in fields(Precision)}
-    kinds |= {"seconds": pa.float64(), "peak_memory_bytes": pa.int64()}
-    sink = pa.BufferOutputStream()
-    pq.write_table(pa.Table.from_pylist(rows, schema=pa.schema(kinds)), sink)
-    content: bytes = sink.getvalue().to_pybytes()
-    return content
-
-
-_ENCODE: dict[str, Callable[[list[dict[str, Any]]], bytes]] = {".csv": _csv, ".json": _json, ".parquet": _parquet}

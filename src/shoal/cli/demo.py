@@ -43,9 +43,9 @@ def demo(
         people = read(events, threads=running.threads, progress=progress)
     say(f"   {people.samples:,} calls; each says who, when and at which antenna. Names are already numbers.")
 
-    alone = unicity(people, points=4)
+    (four,) = unicity(people, points=4)
     say("2. Is that anonymous? Four calls that somebody happens to know of, to the hour and kilometre,")
-    say(f"   single out {alone:.0%} of the people, and with them everything else they did.")
+    say(f"   single out {four.share:.0%} of the people, and with them everything else they did.")
 
     say(f"3. So we hide everyone among {k}: merge people who move alike into common boxes of space and time.")
     with working(quiet=quiet) as progress:
@@ -70,5 +70,5 @@ def demo(
     say(f"Check it:     shoal verify {events} {release} --k {k} --audit {audit}")
     say(f"Your data:    shoal anonymize YOURS.csv release.parquet --k {k}")
     if running.json:
-        show_json({**done.to_dict(), "summary": summary(people), "unique_from_4_points": alone})
+        show_json({**done.to_dict(), "summary": summary(people), "unique_from_4_points": four.share})
     return 0

@@ -2,6 +2,6 @@
 
 from shoal.measure.precision import Precision, precision
 from shoal.measure.summary import summary
-from shoal.measure.unicity import unicity
+from shoal.measure.unicity import Unicity, unicity
 
-__all__ = ["Precision", "precision", "summary", "unicity"]
+__all__ = ["Precision", "Unicity", "precision", "summary", "unicity"]

@@ -2,68 +2,176 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shoal.errors import SettingsError
+from shoal.intervals import wilson
+from shoal.kernels.unicity import Coarse, Known, draw_points, fill_slots, held_prefixes
+from shoal.lists import even_ranges
+from shoal.parallel import run_ranges
+from shoal.progress import SILENT
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
+    from shoal.progress import Progress
     from shoal.trajectories import Trajectories
 
-__all__ = ["unicity"]
+__all__ = ["MOST_POINTS", "POINTS", "Resolution", "Unicity", "resolution_text", "unicity"]
+
+Resolution = tuple[int, int]  # metres, seconds
+
+POINTS = tuple(range(1, 11))
+MOST_POINTS = 64
+_HOUR_AND_KILOMETRE: Resolution = (1000, 3600)
+_TOGETHER = 20_000  # people whose points are looked up in one pass
+_SAMPLES_PER_RANGE = 1_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unicity:
+    """How many of `people` drawn at random nobody else looks like, given `points` of theirs at a resolution.
+
+    `fewer` of them have not so many distinct points: they are known by all they have.
+    """
+
+    points: int
+    space_m: int
+    time_s: int
+    people: int
+    unique: int
+    fewer: int
+
+    @property
+    def share(self) -> float:
+        """The share of people who are unique."""
+        return self.unique / self.people
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % Wilson interval of the share."""
+        return wilson(self.unique, self.people)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the form that `--json` prints and tables hold."""
+        low, high = self.interval
+        return {**vars(self), "share": self.share, "low": low, "high": high}
 
 
 def unicity(
-    people: Trajectories, *, points: int = 4, space_m: int = 1000, time_s: int = 3600, sample: int = 1000, seed: int = 0
-) -> float:
-    """Give the share of users of whom `points` random (place, time) points fit nobody else.
+    people: Trajectories,
+    *,
+    points: int | Sequence[int] = POINTS,
+    resolutions: Sequence[Resolution] = (_HOUR_AND_KILOMETRE,),
+    sample: int = 1000,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: Progress = SILENT,
+) -> tuple[Unicity, ...]:
+    """Count the people of whom a few random (place, time) points fit nobody else (de Montjoye et al. 2013).
 
-    Input: the resolution of the adversary's knowledge in metres and seconds, and how many users to draw. A user
-    with fewer points is known by all of them. Deterministic for a seed. Cost: one sort of all points, then a few
-    binary searches and intersections per drawn user.
+    Input: how many points the adversary knows, one number or several; the resolutions of that knowledge, as
+    (metres, seconds), none finer than the grid; how many people to draw. Output: one `Unicity` for each resolution
+    and number of points, in the order asked for.
+    Guarantee: the share is exact for the people drawn, among everybody; a person's points are distinct at the
+    resolution, any set of them as likely as another, and her p points are among her p+1, so that the share never falls
+    with p. The same for any number of threads; deterministic for a seed.
+    Cost: one pass over all samples for each resolution and 20,000 people drawn, about 30 ns a sample; little memory.
 
     >>> import shoal
-    >>> unicity(shoal.from_arrow(shoal.synthesize(users=200, days=14, seed=1))) > 0.8
-    True
+    >>> people = shoal.from_arrow(shoal.synthesize(users=200, days=14, seed=1))
+    >>> one, four = unicity(people, points=(1, 4))
+    >>> one.share <= four.share, four.interval[0] < four.share
+    (True, True)
     """
-    if min(points, space_m, time_s, sample) < 1:
-        raise SettingsError("points, space_m, time_s and sample must be at least 1")
-    users, point, holders, ends = _who_was_where(people, space_m, time_s)
-    rng = np.random.default_rng(seed)
-    drawn = np.sort(rng.permutation(len(people))[:sample])
-    first, last = np.searchsorted(users, drawn, "left"), np.searchsorted(users, drawn, "right")
-    alone = 0
-    for start, stop in zip(first, last, strict=True):
-        known = rng.choice(point[start:stop], min(points, stop - start), replace=False)
-        lists = sorted((holders[ends[p] : ends[p + 1]] for p in known), key=len)
-        candidates = lists[0]
-        for others in lists[1:]:
-            candidates = np.intersect1d(candidates, others, assume_unique=True)
-        alone += len(candidates) == 1
-    return alone / len(drawn)
+    asked = [points] if isinstance(points, int) else list(points)
+    _refuse(people, asked, resolutions, sample, seed)
+    drawn = np.sort(np.random.default_rng(seed).permutation(len(people))[:sample])
+    found: list[Unicity] = []
+    for space_m, time_s in resolutions:
+        frame = people.frame
+        coarse = Coarse(frame.origin_slot, frame.slot_s, time_s, frame.cell_m, space_m)
+        with progress.stage(f"points of {resolution_text(space_m, time_s)}", len(people)) as advance:
+            blocks = [drawn[start : start + _TOGETHER] for start in range(0, len(drawn), _TOGETHER)]
+
+            def told(amount: float, advance: Any = advance, parts: int = len(blocks)) -> None:
+                advance(amount / parts)
+
+            parts = [_candidates(people, coarse, block, max(asked), seed, threads, told) for block in blocks]
+        counts, candidates = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+        for p in asked:
+            unique = int((candidates[np.arange(len(drawn)), np.minimum(p, counts) - 1] == 1).sum())
+            known = {"points": p, "space_m": space_m, "time_s": time_s}
+            found.append(Unicity(**known, people=len(drawn), unique=unique, fewer=int((counts < p).sum())))
+    return tuple(found)
 
 
-def _who_was_where(
-    people: Trajectories, space_m: int, time_s: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Give (user, point) sorted by user, and for each point its users: holders[ends[p]:ends[p+1]]."""
+def resolution_text(space_m: int, time_s: int) -> str:
+    """Write a resolution as people do.
+
+    >>> resolution_text(1000, 3600), resolution_text(250, 90)
+    ('1 km / 1 h', '250 m / 90 s')
+    """
+    space = f"{space_m // 1000} km" if space_m % 1000 == 0 else f"{space_m} m"
+    unit, name = next((u, n) for u, n in ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s")) if time_s % u == 0)
+    return f"{space} / {time_s // unit} {name}"
+
+
+def _refuse(
+    people: Trajectories, points: Sequence[int], resolutions: Sequence[Resolution], sample: int, seed: int
+) -> None:
+    if not points or not all(1 <= p <= MOST_POINTS for p in points):
+        raise SettingsError(f"points must be whole numbers from 1 to {MOST_POINTS}")
+    if sample < 1 or seed < 0:
+        raise SettingsError("the sample must be at least 1, the seed a whole number from 0 on")
     frame = people.frame
-    coarse = np.stack(
-        [
-            frame.epoch_s(people.t) // time_s,
-            people.x.astype(np.int64) * frame.cell_m // space_m,
-            people.y.astype(np.int64) * frame.cell_m // space_m,
-        ]
-    )
-    coarse -= coarse.min(axis=1, keepdims=True)
-    spans = coarse.max(axis=1) + 1
-    packed = (coarse[0] * spans[1] + coarse[1]) * spans[2] + coarse[2]
-    _, point = np.unique(packed, return_inverse=True)
-    n_points = int(point.max()) + 1
-    pairs = np.unique(np.repeat(np.arange(len(people)), people.counts) * n_points + point)
-    users, point = np.divmod(pairs, n_points)
-    order = np.argsort(point, kind="stable")
-    return users, point, users[order], np.searchsorted(point[order], np.arange(n_points + 1))
+    if not resolutions:
+        raise SettingsError("name a resolution, e.g. 1km/1h")
+    if any(space_m < frame.cell_m or time_s < frame.slot_s for space_m, time_s in resolutions):
+        raise SettingsError(
+            f"a resolution can't be finer than the grid ({frame.cell_m} m, {frame.slot_s} s); "
+            "give a coarser one, or read with a finer grid"
+        )
+
+
+def _candidates(
+    people: Trajectories, coarse: Coarse, drawn: NDArray[np.int64], most: int, seed: int, threads: int | None, told: Any
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Give how many points are known of each person drawn, and for p = 1…most the users who hold the first p.
+
+    Beyond the points she has, the number is that of all her points (the columns there are never asked for).
+    """
+    arrays = (people.offsets, people.t, people.x, people.y)
+    counts, points = draw_points(*arrays, coarse, drawn, most, seed)
+    known = _known(counts, points)
+    exactly = np.zeros((len(drawn), most + 1), np.int64)
+    lock = threading.Lock()
+
+    def count(start: int, stop: int) -> None:
+        part = held_prefixes(*arrays, coarse, known, len(drawn), most, (start, stop))
+        with lock:
+            np.add(exactly, part, out=exactly)
+
+    run_ranges(count, even_ranges(people.counts, _SAMPLES_PER_RANGE), threads=threads, advance=told)
+    at_least = np.cumsum(exactly[:, ::-1], axis=1)[:, ::-1]
+    return counts, at_least[:, 1:]
+
+
+def _known(counts: NDArray[np.int64], points: NDArray[np.int64]) -> Known:
+    """Put the points of everybody drawn into a hash table, each distinct one once."""
+    person = np.repeat(np.arange(len(counts)), counts)
+    bit = np.arange(len(person)) - np.repeat(np.cumsum(counts) - counts, counts)
+    t, x, y = points[person, bit].T
+    order = np.lexsort((y, x, t))
+    person, bit, t, x, y = person[order], bit[order], t[order], x[order], y[order]
+    first = np.append(True, (np.diff(t) != 0) | (np.diff(x) != 0) | (np.diff(y) != 0))
+    starts = np.flatnonzero(first)
+    slots = np.full(1 << (2 * len(starts)).bit_length(), -1, np.int64)
+    fill_slots(t[starts], x[starts], y[starts], slots)
+    return Known(t[starts], x[starts], y[starts], np.append(starts, len(person)), person, bit, slots)

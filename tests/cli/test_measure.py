@@ -1,0 +1,125 @@
+"""`shoal measure`, and the flags of the ledger, as a person or a program meets them."""
+
+import json
+
+import pyarrow.parquet as pq
+import pytest
+
+from shoal.cli import main
+
+
+@pytest.fixture
+def call(capsys):
+    """Run a command in this process; gives (exit code, standard output, standard error)."""
+
+    def _call(*arguments):
+        with pytest.raises(SystemExit) as done:
+            main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return done.value.code, captured.out, captured.err
+
+    return _call
+
+
+def test_help_shows_an_example(call):
+    code, out, _ = call("measure", "--help")
+    assert code == 0
+    assert "Example: shoal measure" in " ".join(out.split())
+
+
+def test_unicity_in_plain_words(call, events):
+    code, out, err = call("measure", events, "--unicity")
+    assert code == 0, err
+    header, columns, *lines = out.splitlines()
+    assert "of 120 drawn from 120" in header
+    assert columns.split() == ["points", "100", "m", "/", "1", "min", "1", "km", "/", "1", "h"]
+    assert [line.split()[0] for line in lines[:10]] == [str(p) for p in range(1, 11)]
+    assert "knows 4 points" in out
+    assert "shoal anonymize" in out
+
+
+def test_unicity_for_programs(call, events, tmp_path):
+    table = tmp_path / "unicity.parquet"
+    arguments = ["measure", events, "--unicity", "--points", "2,4", "--resolution", "1km/1h,native", "--sample", "50"]
+    code, out, _ = call(*arguments, "--json", "--output", table)
+    assert code == 0
+    rows = json.loads(out)["unicity"]
+    assert [(row["points"], row["space_m"], row["time_s"]) for row in rows] == [
+        (2, 1000, 3600),
+        (4, 1000, 3600),
+        (2, 100, 60),
+        (4, 100, 60),
+    ]
+    assert all(row["people"] == 50 and row["low"] <= row["share"] <= row["high"] for row in rows)
+    assert pq.read_table(table).to_pylist() == rows
+    code, _, err = call(*arguments, "--output", table)
+    assert (code, "--overwrite" in err) == (2, True)
+
+
+def test_measure_reads_as_the_other_commands_do(call, events, tmp_path):
+    (tmp_path / "run.toml").write_text('[read]\ncell = "2km"\n[measure]\nunicity = true\npoints = "3"\n')
+    code, out, err = call("measure", events, "--config", tmp_path / "run.toml", "--resolution", "native", "--json")
+    assert code == 0, err
+    (row,) = json.loads(out)["unicity"]
+    assert (row["points"], row["space_m"]) == (3, 2000)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (["measure"], "file"),
+        (["measure", "EVENTS"], "--unicity"),
+        (["measure", "none.csv", "--unicity"], "none.csv"),
+        (["measure", "EVENTS", "--unicity", "--points", "four"], "--points"),
+        (["measure", "EVENTS", "--unicity", "--points", ","], "from 1 to"),
+        (["measure", "EVENTS", "--unicity", "--points", "0,1"], "from 1 to"),
+        (["measure", "EVENTS", "--unicity", "--resolution", "fine"], "--resolution"),
+        (["measure", "EVENTS", "--unicity", "--resolution", "1km/soon"], "duration"),
+        (["measure", "EVENTS", "--unicity", "--resolution", "1m/1h"], "finer than the grid"),
+        (["measure", "EVENTS", "--unicity", "--sample", "0"], "sample"),
+        (["measure", "EVENTS", "--unicity", "--seed", "-1"], "seed"),
+        (["measure", "EVENTS", "--unicity", "--output", "table.txt"], ".parquet"),
+        (["anonymize", "EVENTS", "r.parquet", "--allow-overlap"], "--ledger"),
+        (["anonymize", "EVENTS", "r.parquet", "--ledger", "r.parquet"], "different names"),
+        (["anonymize", "EVENTS", "r.parquet", "--ledger", "none/book"], "folder"),
+        (["anonymize", "EVENTS", "r.parquet", "--ledger", "."], "ledger"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(call, events, tmp_path, monkeypatch, arguments, hint):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = call(*[str(events) if argument == "EVENTS" else argument for argument in arguments])
+    assert code == 2
+    assert hint in err
+    assert err.startswith("shoal: ")
+    assert err.count("\n") == 1
+    assert "Traceback" not in out + err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_ledger_on_the_command_line_and_in_the_configuration(call, events, tmp_path):
+    (tmp_path / "run.toml").write_text(f'[anonymize]\nledger = "{tmp_path / "book"}"\n')
+    config = ["--config", tmp_path / "run.toml"]
+    code, out, err = call("anonymize", events, tmp_path / "1.parquet", *config)
+    assert code == 0, err
+    assert "shares people with no earlier one" in out
+    code, out, err = call("anonymize", events, tmp_path / "2.parquet", "--ledger", tmp_path / "book", "--json")
+    assert code == 2
+    assert json.loads(out)["error"]["kind"] == "OverlapError"
+    assert "--allow-overlap" in err
+    code, out, _ = call("anonymize", events, tmp_path / "2.parquet", *config, "--allow-overlap", "--k", "3")
+    assert code == 0
+    assert "120 of 120 people are in earlier releases too" in out
+    assert "among fewer than k = 3" in out
+    code, out, _ = call("anonymize", events, tmp_path / "3.parquet", *config, "--allow-overlap", "--json")
+    overlap = json.loads(out)["overlap"]
+    assert overlap["shared"] == 120
+    assert [one["release"] for one in overlap["each"]] == ["1.parquet", "2.parquet"]
+    assert overlap["together"]["least"] >= 1
+
+
+def test_without_a_ledger_nothing_is_noted(call, events, tmp_path):
+    for name in ("1.parquet", "2.parquet"):
+        code, out, _ = call("anonymize", events, tmp_path / name, "--json")
+        assert code == 0
+        assert json.loads(out)["overlap"] is None
+    assert len(list(tmp_path.iterdir())) == 4
