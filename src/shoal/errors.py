@@ -11,6 +11,8 @@
     ├── SettingsError             an option or a combination of options makes no sense
     ├── OutputError               the release can't be written where it was asked for
     │   └── AlreadyExists         OUTPUT is there and --overwrite was not given
+    ├── LedgerError               the ledger of releases can't be used; nothing was published
+    │   └── OverlapError          people of this release are in an earlier one, and --allow-overlap was not given
     ├── TooLarge                  the work would not fit into memory or a stated bound
     ├── NotVerified               the claim could not be shown on the written file; nothing was published
     └── CannotCheck               verify could not come to a verdict
@@ -26,10 +28,12 @@ __all__ = [
     "CannotCheck",
     "ColumnsNotFound",
     "InputError",
+    "LedgerError",
     "LikelySwapped",
     "NoValidRows",
     "NotVerified",
     "OutputError",
+    "OverlapError",
     "SettingsError",
     "ShoalError",
     "TooFewUsers",
@@ -80,6 +84,14 @@ class OutputError(ShoalError):
 
 class AlreadyExists(OutputError):
     """The output is there already and overwriting was not asked for."""
+
+
+class LedgerError(ShoalError):
+    """The ledger of releases can't be used; nothing was published."""
+
+
+class OverlapError(LedgerError):
+    """People of this release are in an earlier release of the ledger, and that was not allowed."""
 
 
 class TooLarge(ShoalError):

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import signal
+import threading
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import FrameType
 
-__all__ = ["heed_signals", "raise_if_asked", "signal_number"]
+__all__ = ["heed_signals", "raise_if_asked", "signal_number", "undisturbed"]
 
+_STOP = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _asked: list[int] = []
 
 
 def heed_signals() -> None:
     """Let Ctrl-C, SIGTERM and SIGHUP raise KeyboardInterrupt, so that everything is cleaned up; for programs."""
     _asked.clear()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in _STOP:
         signal.signal(number, _stop)
 
 
@@ -29,6 +33,27 @@ def raise_if_asked() -> None:
 def signal_number() -> int | None:
     """Give the signal that came, if one did."""
     return _asked[0] if _asked else None
+
+
+@contextmanager
+def undisturbed(*, too_late: bool = False) -> Iterator[None]:
+    """Hold signals back until the block ends, or for good if they come too late; other threads never see them.
+
+    >>> with undisturbed(too_late=True):
+    ...     signal.raise_signal(signal.SIGTERM)
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    handlers = {number: signal.signal(number, lambda number, _: came.append(number)) for number in _STOP}
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler or signal.SIG_DFL)
+        if came and not too_late:
+            signal.raise_signal(came[0])
 
 
 def _stop(number: int, _: FrameType | None) -> None:

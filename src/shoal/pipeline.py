@@ -18,6 +18,7 @@ from shoal.io.account import Account
 from shoal.io.private import drop_kept, kept_folder
 from shoal.io.sources import expand
 from shoal.io.write import manifest_path, refuse_existing, refuse_form, write_release
+from shoal.ledger import open_book
 from shoal.memory import require_memory
 from shoal.methods import METHODS
 from shoal.progress import SILENT
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from shoal.io.options import ReadOptions
+    from shoal.ledger import Overlap
     from shoal.methods import Estimate, Method
     from shoal.progress import Progress
     from shoal.release import Release
@@ -43,11 +45,16 @@ _SAMPLE_BYTES = 12
 
 @dataclass(frozen=True)
 class Outputs:
-    """Where and how a release is written; see `shoal.io.write.write_release`."""
+    """Where and how a release is written; see `shoal.io.write.write_release`.
+
+    With a `ledger`, people who are in an earlier release of it are refused, unless `allow_overlap`.
+    """
 
     path: Path
     audit: Path | None = field(default=None, kw_only=True)
     run_record: Path | None = field(default=None, kw_only=True)
+    ledger: Path | None = field(default=None, kw_only=True)
+    allow_overlap: bool = field(default=False, kw_only=True)
     overwrite: bool = field(default=False, kw_only=True)
     geo: bool = field(default=False, kw_only=True)
     compact: bool = field(default=False, kw_only=True)
@@ -69,12 +76,17 @@ class Means:
 
 @dataclass(frozen=True, kw_only=True)
 class Published:
-    """What a run did: the cleaning, the estimate and, unless it was a dry run, the release and its verdict."""
+    """What a run did: the cleaning, the estimate and, unless it was a dry run, the release and its verdict.
+
+    `overlap` says, where a ledger was named, who is in earlier releases of it; `notes` what went less than well.
+    """
 
     account: Account
     estimate: Estimate
     release: Release | None = None
     verdict: Verdict | None = None
+    overlap: Overlap | None = None
+    notes: tuple[str, ...] = ()
     seconds: float = 0.0
 
     def figures(self) -> dict[str, Any]:
@@ -117,6 +129,8 @@ class Published:
             "account": self.account.to_dict(),
             "estimate": asdict(self.estimate),
             "verdict": self.verdict.to_dict() if self.verdict else None,
+            "overlap": self.overlap.to_dict() if self.overlap else None,
+            "notes": list(self.notes),
         }
 
 
@@ -166,55 +180,77 @@ def _publish(
 ) -> Published:
     started = time.perf_counter()
     _refuse_outputs([*inputs, *([options.cells] if options.cells else [])], outputs)
-    _refuse_form(outputs, chosen, "unknown yet")
-    if seed is not None and seed < 0:
-        raise SettingsError("a seed is a whole number from 0 on")
-    if means.resume and not chosen.resumable:
-        raise SettingsError(f"{chosen.name} can't be resumed; leave out --resume")
+    _refuse_settings(outputs, chosen, seed=seed, resume=means.resume)
     scratch = means.work_dir or outputs.path.parent
-    people = read(
-        inputs, options=options, threads=means.threads, memory=means.memory, work_dir=scratch, progress=progress
-    )
-    _refuse_form(outputs, chosen, people.frame.crs)
-    account = people.account or Account(rows_read=people.samples, kept_rows=people.samples)
-    estimate = _affordable(chosen, people, means)
-    raise_if_asked()
-    if dry_run:
-        return Published(account=account, estimate=estimate)
-    with _finished_parts(chosen, people, outputs, scratch, means) as store:
-        release = chosen.anonymize(people, threads=means.threads, progress=progress, **store)
-        _refuse_losses(release)
-        verdicts: list[Verdict] = []
-
-        def check(written: Path, audit: pa.Table | None) -> None:
-            verdict = verify(
-                inputs,
-                written,
-                k=chosen.k,
-                audit=audit,
-                options=options,
-                threads=means.threads,
-                memory=_left(means.memory, release),
-                work_dir=scratch,
-                progress=progress,
-            )
-            _require_ok(verdict)
-            verdicts.append(verdict)
-
-        published = write_release(
-            release,
-            outputs.path,
-            audit=outputs.audit,
-            run_record=outputs.run_record,
-            record=_record(chosen, options, account),
-            overwrite=outputs.overwrite,
-            geo=outputs.geo,
-            compact=outputs.compact,
-            seed=seed,
-            check=check,
+    with open_book(outputs.ledger, allow_overlap=outputs.allow_overlap) as book:
+        people = read(
+            inputs, options=options, threads=means.threads, memory=means.memory, work_dir=scratch, progress=progress
         )
-    seconds = time.perf_counter() - started
-    return Published(account=account, estimate=estimate, release=published, verdict=verdicts[0], seconds=seconds)
+        _refuse_form(outputs, chosen, people.frame.crs)
+        account = people.account or Account(rows_read=people.samples, kept_rows=people.samples)
+        estimate = _affordable(chosen, people, means)
+        book.meet(people)
+        raise_if_asked()
+        if dry_run:
+            return Published(account=account, estimate=estimate)
+        with _finished_parts(chosen, people, outputs, scratch, means) as store:
+            release = chosen.anonymize(people, threads=means.threads, progress=progress, **store)
+            _refuse_losses(release)
+            verdicts: list[Verdict] = []
+
+            def check(written: Path, audit: pa.Table | None) -> None:
+                verdicts.append(_verified(inputs, written, audit, release, chosen.k, options, means, scratch, progress))
+                book.intend(release, written, outputs.path)
+
+            published = write_release(
+                release,
+                outputs.path,
+                audit=outputs.audit,
+                run_record=outputs.run_record,
+                record=_record(chosen, options, account),
+                overwrite=outputs.overwrite,
+                geo=outputs.geo,
+                compact=outputs.compact,
+                seed=seed,
+                check=check,
+            )
+            book.confirm()
+    return Published(
+        account=account,
+        estimate=estimate,
+        release=published,
+        verdict=verdicts[0],
+        overlap=book.overlap,
+        notes=book.notes,
+        seconds=time.perf_counter() - started,
+    )
+
+
+def _verified(
+    inputs: Sequence[str | Path],
+    written: Path,
+    audit: pa.Table | None,
+    release: Release,
+    k: int,
+    options: ReadOptions,
+    means: Means,
+    scratch: Path,
+    progress: Progress,
+) -> Verdict:
+    """Give the verdict on the written file; raises NotVerified unless it holds."""
+    verdict = verify(
+        inputs,
+        written,
+        k=k,
+        audit=audit,
+        options=options,
+        threads=means.threads,
+        memory=_left(means.memory, release),
+        work_dir=scratch,
+        progress=progress,
+    )
+    _require_ok(verdict)
+    return verdict
 
 
 def _left(memory: int | None, release: Release) -> int | None:
@@ -244,20 +280,39 @@ def _method(name: str, parameters: dict[str, Any]) -> Method:
     return chosen(**parameters)
 
 
+def _refuse_settings(outputs: Outputs, chosen: Method, *, seed: int | None, resume: bool) -> None:
+    """Refuse, before any work, settings that do not go together."""
+    _refuse_form(outputs, chosen, "unknown yet")
+    if seed is not None and seed < 0:
+        raise SettingsError("a seed is a whole number from 0 on")
+    if resume and not chosen.resumable:
+        raise SettingsError(f"{chosen.name} can't be resumed; leave out --resume")
+    if outputs.allow_overlap and outputs.ledger is None:
+        raise SettingsError("--allow-overlap goes with --ledger: without a ledger nobody looks for overlap")
+
+
 def _refuse_outputs(inputs: Sequence[str | Path], outputs: Outputs) -> None:
-    """Refuse, before any work, outputs that are there or that are inputs."""
+    """Refuse, before any work, outputs that are there or that are inputs; a ledger may be there."""
     private = [path for path in (outputs.audit, outputs.run_record) if path is not None]
     targets = [outputs.path, manifest_path(outputs.path), *private]
-    if len({path.absolute() for path in targets}) < len(targets):
-        raise OutputError("the release, its manifest, the audit file and the run record need different names")
+    written = [*targets, outputs.ledger] if outputs.ledger else targets
+    if len({path.absolute() for path in written}) < len(written) or _same_file(outputs.ledger, targets):
+        raise OutputError(
+            "the release, its manifest, the audit file, the run record and the ledger need different names"
+        )
     files = expand(inputs)
-    for target in targets:
+    for target in written:
         if any(target.exists() and target.samefile(file) for file in files):
             raise OutputError(f"{target.name} is an input; an input is never overwritten")
         folders = [Path(path).resolve() for path in inputs if Path(path).is_dir()]
         if any(folder in target.resolve().parents for folder in folders):
             raise OutputError(f"{target.name} lies in a folder that is read; put it elsewhere")
     refuse_existing(targets, overwrite=outputs.overwrite)
+
+
+def _same_file(ledger: Path | None, targets: Sequence[Path]) -> bool:
+    """Whether the ledger is one of the targets under another name."""
+    return ledger is not None and any(ledger.resolve() == path.resolve() for path in targets)
 
 
 def _refuse_form(outputs: Outputs, method: Method, crs: str | None) -> None:

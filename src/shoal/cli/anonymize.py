@@ -29,6 +29,12 @@ def anonymize(
     max_members: Annotated[int | None, Parameter(help="k-scale: most people in a record beside its owner.")] = None,
     audit: Annotated[Path | None, Parameter(help="Private file: who is in which record.")] = None,
     run_record: Annotated[Path | None, Parameter(help="Private file: settings, exact counts, cleaning.")] = None,
+    ledger: Annotated[
+        Path | None, Parameter(help="Private book of releases: refuse people who are in an earlier one of it.")
+    ] = None,
+    allow_overlap: Annotated[
+        bool, Parameter(help="Publish people of earlier releases too; say among how many they are hidden in all.")
+    ] = False,
     seed: Annotated[int | None, Parameter(help="Fix the pseudonyms, for research: weakens the claim.")] = None,
     overwrite: Annotated[bool, Parameter(help="Replace an existing OUTPUT.")] = False,
     geo: Annotated[bool, Parameter(help="Add the boxes as WGS84 polygons (GeoParquet).")] = False,
@@ -51,11 +57,21 @@ def anonymize(
         "picking": picking,
         "max_members": max_members,
     }
+    outputs = Outputs(
+        paths[-1],
+        audit=audit,
+        run_record=run_record,
+        ledger=ledger,
+        allow_overlap=allow_overlap,
+        overwrite=overwrite,
+        geo=geo,
+        compact=compact,
+    )
     means = Means(threads=running.threads, memory=running.memory_bytes, work_dir=running.work_dir, resume=resume)
     with working(quiet=running.quiet or running.json) as progress:
         done = publish(
             [str(path) for path in paths[:-1]],
-            Outputs(paths[-1], audit=audit, run_record=run_record, overwrite=overwrite, geo=geo, compact=compact),
+            outputs,
             method=method,
             parameters={name: value for name, value in chosen.items() if value is not None},
             options=reading.options(),
@@ -74,5 +90,9 @@ def anonymize(
         show_table("Would take about", done.estimate.table())
         return 0
     show_table("Published", done.table())
+    for message in done.overlap.messages() if done.overlap else ():
+        show(message)
+    for note in done.notes:
+        show(f"note: {note}")
     show(f"Verified: {done.release.claim}. {paths[-1].name} and its manifest are written.")
     return 0

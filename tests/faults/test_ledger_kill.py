@@ -1,0 +1,79 @@
+"""SIGKILL around publishing: a release that may be out is in the ledger, and counts."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+import shoal
+
+# Where the process dies: just before anything is moved into place, between the data and its manifest, or when all is
+# published and only the ledger is still to be told.
+DIE = "import os, signal\ndef die(*_, **__): os.kill(os.getpid(), signal.SIGKILL)\n"
+MOMENTS = {
+    "before": "import shoal.io.write as w\nw._move_into_place = die\n",
+    "between": (
+        "import shoal.io.write as w\nreal = w._move\n"
+        "def move(source, target, *, overwrite):\n"
+        "    if target.name.endswith('.json'): die()\n"
+        "    real(source, target, overwrite=overwrite)\n"
+        "w._move = move\n"
+    ),
+    "after": "from shoal.ledger.book import Book\nBook.confirm = die\n",
+}
+
+
+def entries(ledger):
+    return json.loads(ledger.read_bytes().split(b"\n")[1])["releases"]
+
+
+def arguments(events, folder, name, *more):
+    return ["anonymize", str(events), str(folder / name), "--ledger", str(folder / "book"), *more]
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_killed_while_publishing(events, run, tmp_path, moment):
+    script = f"{DIE}{MOMENTS[moment]}from shoal.cli import main\nmain({arguments(events, tmp_path, 'r.parquet')!r})"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False, timeout=300)
+    assert done.returncode == -9, done.stderr
+    (begun,) = entries(tmp_path / "book")
+    assert begun["published"] is None
+    manifest = tmp_path / "r.parquet.manifest.json"
+    assert manifest.exists() == (moment == "after")
+    if moment == "after":
+        assert json.loads(manifest.read_text())["files"]["r.parquet"] == begun["sha256"]
+    done = run(*arguments(events, tmp_path, "s.parquet"), check=2)
+    assert "begun and never confirmed" in done.stderr
+    assert not (tmp_path / "s.parquet").exists()
+    done = run(*arguments(events, tmp_path, "s.parquet", "--allow-overlap"), check=0)
+    assert "never confirmed" in done.stdout
+    assert [one["published"] is None for one in entries(tmp_path / "book")] == [True, False]
+    assert shoal.verify(events, tmp_path / "s.parquet").ok
+    assert not [path.name for path in tmp_path.iterdir() if path.name.startswith(".")]
+
+
+def test_two_runs_at_once(events, tmp_path):
+    """One of them publishes; the other is told to wait, or that its people are out already."""
+    command = [sys.executable, "-m", "shoal.cli"]
+    both = [
+        subprocess.Popen(
+            [*command, *arguments(events, tmp_path, f"{n}.parquet")], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        for n in range(2)
+    ]
+    said = [process.communicate(timeout=300)[1].decode() for process in both]
+    assert sorted(process.returncode for process in both) == [0, 2], said
+    (refused,) = [text for text in said if text]
+    assert "another run" in refused or "people are in an earlier release" in refused
+    assert len(entries(tmp_path / "book")) == 1
+    assert len(list(tmp_path.glob("*.manifest.json"))) == 1
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_can_not_be_written_to(events, run, tmp_path):
+    (tmp_path / "closed").mkdir(mode=0o500)
+    done = run("anonymize", events, tmp_path / "r.parquet", "--ledger", tmp_path / "closed" / "book", check=2)
+    assert "can't be written to" in done.stderr
+    assert not (tmp_path / "r.parquet").exists()
