@@ -12,9 +12,11 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from shoal.attacks import attack
     from shoal.errors import ShoalError
     from shoal.frame import Frame
     from shoal.io import from_arrow, from_pandas, from_polars, read, read_release
+    from shoal.measure import unicity
     from shoal.merge import k_merge
     from shoal.methods import KConcealment, KScale, Shoal
     from shoal.release import Claim, Release
@@ -33,6 +35,7 @@ __all__ = [
     "Shoal",
     "ShoalError",
     "Trajectories",
+    "attack",
     "from_arrow",
     "from_pandas",
     "from_polars",
@@ -40,6 +43,7 @@ __all__ = [
     "read",
     "read_release",
     "synthesize",
+    "unicity",
     "verify",
 ]
 
@@ -53,6 +57,7 @@ _HOME = {
     "Shoal": "methods",
     "ShoalError": "errors",
     "Trajectories": "trajectories",
+    "attack": "attacks",
     "from_arrow": "io",
     "from_pandas": "io",
     "from_polars": "io",
@@ -60,6 +65,7 @@ _HOME = {
     "read": "io",
     "read_release": "io",
     "synthesize": "synth",
+    "unicity": "measure",
     "verify": "verifier",
 }
 

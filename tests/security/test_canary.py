@@ -70,18 +70,45 @@ COMMANDS = {
     "wrong-columns": ["anonymize", "{in}/events.parquet", "{out}/r.parquet", "--columns", "user=nobody"],
     "verify": ["verify", "{in}/events.parquet", "{release}", "--json"],
     "verify-fails": ["verify", "{in}/events.parquet", "{release}", "--k", "50"],
+    "attack": ["attack", "{in}/events.parquet", "{release}", "--attack", "all", "--victims", "50"],
+    "attack-table": [
+        "attack",
+        "{in}/events.parquet",
+        "{release}",
+        "--attack",
+        "all",
+        "--audit",
+        "{audit}",
+        "--other",
+        "{release}",
+        "--output",
+        "{out}/table.csv",
+        "--json",
+    ],
+    "attack-fails": ["attack", "{in}/events.parquet", "{release}", "--k", "50"],
+    "attack-wrong": ["attack", "{in}/events.parquet", "{release}", "--attack", "owner", "--audit", "{release}"],
     "synth": ["synth", "{out}/s.parquet", "--users", "5", "--days", "1"],
     "demo": ["demo", "--users", "40", "--folder", "{out}/demo"],
 }
 
 
-FAILS = {"too-large-k": 2, "cut": 2, "strict": 2, "wrong-columns": 2, "verify-fails": 1}
+FAILS = {
+    "too-large-k": 2,
+    "cut": 2,
+    "strict": 2,
+    "wrong-columns": 2,
+    "verify-fails": 1,
+    "attack-fails": 1,
+    "attack-wrong": 2,
+}
 
 
 @pytest.fixture(scope="module")
 def release(planted, tmp_path_factory):
     path = tmp_path_factory.mktemp("released") / "r.parquet"
-    shoal.KScale(k=2).anonymize(shoal.read(planted / "events.parquet")).write(path)
+    shoal.KScale(k=2).anonymize(shoal.read(planted / "events.parquet")).write(
+        path, audit=path.with_name("private.parquet")
+    )
     return path
 
 
@@ -90,7 +117,8 @@ def test_canary(run, planted, release, tmp_path, name):
     out, home = tmp_path / "out", tmp_path / "home"
     out.mkdir()
     (home / "tmp").mkdir(parents=True)
-    places = {"in": planted, "out": out, "release": release}
+    audit = release.with_name("private.parquet")
+    places = {"in": planted, "out": out, "release": release, "audit": audit}
     keep_kernels = os.environ.get("NUMBA_CACHE_DIR") or shoal_kernels()
     env = {"HOME": str(home), "TMPDIR": str(home / "tmp"), "XDG_CACHE_HOME": str(home), "NUMBA_CACHE_DIR": keep_kernels}
     done = run(*[part.format(**places) for part in COMMANDS[name]], env=env, cwd=home)
@@ -106,9 +134,9 @@ def test_canary(run, planted, release, tmp_path, name):
 
 
 def shoal_kernels():
-    import shoal.kernels._jit  # noqa: F401  sets the folder of compiled kernels
+    from shoal.jit import _BASE
 
-    return os.environ["NUMBA_CACHE_DIR"]
+    return _BASE
 
 
 def decoded(path):

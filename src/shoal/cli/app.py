@@ -59,6 +59,15 @@ _COMMANDS = {
         "INPUT... [OPTIONS]",
         "shoal inspect events.csv.gz --tz Africa/Dakar",
     ),
+    "measure": (
+        (
+            "Measure how exposed people are before publishing.\n\n"
+            "--unicity: how many people are unique from 1 to 10 random points known of them, a place and a time each, "
+            "at several resolutions; with 95 % intervals. Only aggregates are shown or saved."
+        ),
+        "INPUT... --unicity [OPTIONS]",
+        "shoal measure events.parquet --unicity --points 1,2,4 --resolution native,1km/1h --tz Africa/Dakar",
+    ),
     "anonymize": (
         (
             "Make, verify and publish a release.\n\n"
@@ -78,6 +87,17 @@ _COMMANDS = {
         ),
         "ORIGINAL... RELEASE [OPTIONS]",
         "shoal verify events.parquet release.parquet --k 5 --tz Africa/Dakar --audit audit.parquet",
+    ),
+    "attack": (
+        (
+            "Play the adversary against a release, and against raw data beside it.\n\n"
+            "Draws victims, gives the adversary what she is said to know, and tells how often she wins, how many "
+            "people are left, and what was promised. Exits 1 if the release breaks its promise. Give the reading "
+            "options that the release was made with; for another tool's release, with the box columns only, also "
+            "--crs, --cell and --slot. A saved table holds only aggregates."
+        ),
+        "ORIGINAL... RELEASE [OPTIONS]",
+        "shoal attack events.parquet release.parquet --attack points --points 4 --tz Africa/Dakar",
     ),
     "compare": (
         (
@@ -100,7 +120,7 @@ for _name, (_text, _usage, _example) in _COMMANDS.items():
     )
 
 _BARE: dict[str, Any] = {"result_action": "return_value", "exit_on_error": False, "print_error": False}
-_READS = {"anonymize", "compare", "inspect", "verify"}
+_READS = {"anonymize", "attack", "compare", "inspect", "measure", "verify"}
 
 
 @app.meta.default

@@ -1,0 +1,137 @@
+"""Attacks: play the adversary against a release, and against raw data beside it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from shoal.attacks.covers import intersect_covers_attack
+from shoal.attacks.intersection import intersection_attack
+from shoal.attacks.outcome import Attack, Outcome
+from shoal.attacks.owner import owner_attack
+from shoal.attacks.places import home_work_attack, top_locations_attack
+from shoal.attacks.points import points_attack
+from shoal.attacks.scene import Scene, open_scene
+from shoal.attacks.window import window_attack
+from shoal.errors import CannotCheck, SettingsError
+from shoal.progress import SILENT
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    import pyarrow as pa
+
+    from shoal.progress import Progress
+    from shoal.release import Release
+    from shoal.trajectories import Trajectories
+
+__all__ = ["ATTACKS", "Attack", "Outcome", "Scene", "attack", "known_attacks", "open_scene", "play"]
+
+ATTACKS: dict[str, Attack] = {
+    "points": Attack(points_attack, "a few random samples of the victim, place and time", ("points",)),
+    "top-locations": Attack(top_locations_attack, "the cells where the victim is most, without times", ("locations",)),
+    "home-work": Attack(home_work_attack, "where the victim lives and works, to the cell"),
+    "window": Attack(window_attack, "everything the victim did during some time", ("tau_s", "epsilon_s")),
+    "owner": Attack(owner_attack, "the victim's whole trajectory, and our code", ("knows",), needs_audit=True),
+    "intersect-covers": Attack(
+        intersect_covers_attack, "which records the victim is in, and intersects them", needs_audit=True
+    ),
+    "intersection": Attack(
+        intersection_attack, "a few random samples, and a second release", ("points", "other"), needs_other=True
+    ),
+}
+
+
+def attack(
+    original: str | Path | Sequence[str | Path] | Trajectories,
+    release: str | Path | Release,
+    attack: str = "points",
+    *,
+    victims: int = 1000,
+    seed: int = 0,
+    audit: str | Path | pa.Table | None = None,
+    k: int | None = None,
+    other: str | Path | Release | None = None,
+    other_original: str | Path | Sequence[str | Path] | Trajectories | None = None,
+    other_audit: str | Path | pa.Table | None = None,
+    threads: int | None = None,
+    progress: Progress = SILENT,
+    **more: Any,
+) -> Outcome:
+    """Play an adversary against a release, and give how often she wins.
+
+    Input: the original, the release (files, or in memory), which attack (see `ATTACKS`), how many victims to draw
+    and the seed of all draws. `audit` tells who is who: some attacks are scored with it. `other` is a second
+    release, for `intersection`, of the same original unless `other_original` is given. Further keywords are settings
+    of the attack (`points=4`, `tau_s=3600`), reading options (`tz="Africa/Dakar"`, `options=…`), `memory`, `work_dir`.
+    Output: an Outcome. Raises SettingsError for what is not known, CannotCheck for what can't be read or is missing.
+    Guarantee: the same for the same seed, whatever the threads. Cost: reading both, then that of the attack: minutes
+    for 100,000 people.
+
+    >>> import shoal
+    >>> people = shoal.from_arrow(shoal.synthesize(users=60, scene="town", days=3, seed=1))
+    >>> outcome = attack(people, shoal.Shoal(k=3).anonymize(people), "points", points=4, victims=50)
+    >>> outcome.rows[0]["success"], outcome.rows[0]["control"] > 0.9, outcome.rows[0]["candidates_min"] >= 3
+    (0.0, True, True)
+    """
+    entry = _entry(attack)
+    settings = {name: more.pop(name) for name in entry.settings if name in more}
+    how: dict[str, Any] = _reading(more) | {"threads": threads, "progress": progress}
+    scene = open_scene(original, release, audit=audit, k=k, **how)
+    if other is not None:
+        if not entry.needs_other:
+            raise SettingsError(f"the attack {attack} takes one release; leave out the other one")
+        second = original if other_original is None else other_original
+        settings["other"] = open_scene(second, other, audit=other_audit, **how)
+    return play(scene, attack, victims=victims, seed=seed, threads=threads, progress=progress, **settings)
+
+
+def play(
+    scene: Scene,
+    attack: str,
+    *,
+    victims: int = 1000,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: Progress = SILENT,
+    **settings: Any,
+) -> Outcome:
+    """Play one attack on a scene that is open; its settings may be those of other attacks only if they are None."""
+    entry = _entry(attack)
+    if seed < 0:
+        raise SettingsError("the seed must not be negative; give e.g. --seed 1")
+    strange = sorted(name for name, value in settings.items() if name not in entry.settings and value is not None)
+    if strange:
+        raise SettingsError(f"the attack {attack} has no setting {', '.join(strange)}")
+    given = {name: settings[name] for name in entry.settings if settings.get(name) is not None}
+    if entry.needs_audit:
+        scene.require_audit(attack)
+    if entry.needs_other and "other" not in given:
+        raise CannotCheck(f"the attack {attack} needs a second release; give --other")
+    return entry.run(scene, victims=victims, seed=seed, threads=threads, progress=progress, **given)
+
+
+def known_attacks(scene: Scene, *, other: bool = False) -> list[str]:
+    """Give the attacks that can be played: those that need an audit only with one, two releases only with a second."""
+    audit = scene.own is not None
+    return [
+        name for name, entry in ATTACKS.items() if (audit or not entry.needs_audit) and (other or not entry.needs_other)
+    ]
+
+
+def _entry(attack: str) -> Attack:
+    if attack not in ATTACKS:
+        raise SettingsError(f"no such attack; choose among: {', '.join(ATTACKS)}")
+    return ATTACKS[attack]
+
+
+def _reading(more: dict[str, Any]) -> dict[str, Any]:
+    """Sort the keywords that are left into reading options and how to read; raises SettingsError for others."""
+    from shoal.io.options import ReadOptions, read_options
+
+    how: dict[str, Any] = {name: more.pop(name) for name in ("memory", "work_dir") if name in more}
+    options = more.pop("options", None)
+    strange = sorted(set(more) - set(ReadOptions.model_fields))
+    if strange:
+        raise SettingsError(f"neither a setting of this attack nor a reading option: {', '.join(strange)}")
+    return {**how, "options": read_options(options, **more) if more else options}

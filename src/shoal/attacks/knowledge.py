@@ -1,0 +1,110 @@
+"""What attacks that single people out share: who is attacked, what is drawn, what is promised, how it is told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal.attacks.matching import Known
+from shoal.attacks.outcome import crowd, rate
+from shoal.errors import CannotCheck
+from shoal.verifier.arrays import spread, starts_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shoal.attacks.scene import Scene
+    from shoal.release import Claim
+    from shoal.verifier.original import Original
+
+__all__ = ["anyone", "failures", "first_known", "percent", "promised", "row_of", "shuffled", "too_few"]
+
+
+def anyone(scene: Scene) -> NDArray[np.int64]:
+    """Give the users who can be attacked: those with published samples and a record, as far as the audit tells.
+
+    An adversary may look for somebody who was left out, but can't find her.
+    """
+    some = scene.published.counts > 0
+    if scene.own is not None:
+        some &= scene.own >= 0
+    if not some.any():
+        raise CannotCheck("nobody of the original is in the release; are they of the same people?")
+    return np.flatnonzero(some)
+
+
+def shuffled(people: Original, users: NDArray[np.int64], chance: np.random.Generator) -> Known:
+    """Give the samples of these users, each user's in random order."""
+    counts = people.counts[users]
+    offsets, which = starts_of(counts), spread(counts)
+    rows = np.arange(len(which)) + (people.offsets[users] - offsets[:-1])[which]
+    rows = rows[np.lexsort((chance.random(len(rows)), which))]
+    return Known(offsets, people.t[rows], people.x[rows], people.y[rows])
+
+
+def first_known(known: Known, most: int) -> Known:
+    """Give the first points of each victim; all, if she has no more.
+
+    >>> two = first_known(Known(np.array([0, 3, 4]), *[np.array([7, 8, 9, 1])] * 3), 2)
+    >>> two.offsets.tolist(), two.t.tolist()
+    ([0, 2, 3], [7, 8, 1])
+    """
+    place = np.arange(len(known.t)) - known.offsets[:-1][spread(np.diff(known.offsets))]
+    kept = place < most
+    counts = np.minimum(np.diff(known.offsets), most)
+    return Known(starts_of(counts), known.t[kept], known.x[kept], known.y[kept])
+
+
+def row_of(scene: Scene, people: NDArray[np.int64], control: NDArray[np.int64]) -> dict[str, Any]:
+    """Give the columns that every table has: victims singled out in the release and in raw data, and the candidates.
+
+    `people` and `control` count each victim's candidates. A victim without any was not found (`not_found`); the
+    numbers of candidates are of the others. `below_k` is the share of victims with fewer candidates than promised.
+    """
+    found, n = people[people > 0], len(people)
+    row: dict[str, Any] = {"victims": n, **rate("success", int((people == 1).sum()), n)}
+    row |= {"not_found": (n - len(found)) / n if n else None, **crowd(found)}
+    if scene.k is not None:
+        row["below_k"] = float((found < scene.k).sum() / n) if n else None
+    return row | rate("control", int((control == 1).sum()), n) | crowd(control, "control_candidates")
+
+
+def promised(scene: Scene) -> dict[str, Any]:
+    """Give what the release promises, as figures."""
+    return {"claim": str(scene.claim), "k": scene.k, "promise": scene.promise, "users": len(scene.people)}
+
+
+def too_few(scene: Scene, people: NDArray[np.int64], needed: Claim | None) -> int:
+    """Count victims with fewer candidates than k where the release's claim implies the one that is `needed`.
+
+    A seeded release, and one for which the caller named a k, should hold it too. A victim who is not found at all
+    counts, unless samples were suppressed and nobody says which: hers may be among them.
+    """
+    if scene.k is None or needed is None:
+        return 0
+    if scene.claim.name != "none" and (scene.claim.k is None or not replace(scene.claim, k=scene.k).implies(needed)):
+        return 0
+    may_miss = scene.suppressed and scene.own is None
+    return int(((people < scene.k) & ((people > 0) | (not may_miss))).sum())
+
+
+def failures(scene: Scene, broken: int, victims: int) -> tuple[str, ...]:
+    """Say that victims have too few candidates, if any have."""
+    if not broken:
+        return ()
+    said = f"{broken:,} of {victims:,} victims have fewer than {scene.k} candidates: the release does not hold what it "
+    return (said + "was made for; check it with shoal verify.",)
+
+
+def percent(share: float | None) -> str:
+    """Write a share as people do.
+
+    >>> percent(0.9312), percent(1.0), percent(0.0), percent(0.0004), percent(None)
+    ('93.1 %', '100 %', '0 %', '0.04 %', '-')
+    """
+    if share is None:
+        return "-"
+    text = f"{share * 100:.1f}" if share >= 0.001 else f"{share * 100:.2g}"
+    return text.removesuffix(".0") + " %"

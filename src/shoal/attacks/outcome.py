@@ -1,0 +1,99 @@
+"""Outcome: how often an adversary won, beside what was promised and what she does to raw data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal.intervals import wilson
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+__all__ = ["Attack", "Outcome", "crowd", "rate"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What an attack achieved.
+
+    `settings` are those of the attack, `victims` how many people it was tried on. `rows` are the table, one for each
+    amount of knowledge: the share of victims lost with its 95 % interval, how many people are candidates, and the
+    same share on raw data (`control`). `figures` are about the whole attack, among them `k` and `promise` (1/k).
+    `messages` say it in plain words, `failures` where the release broke its promise.
+    Nothing in it says who: no label, place or time, only counts and shares over victims.
+
+    >>> Outcome("points", {}, 9, [{"points": 4, "success": 0.0}]).to_dict()["rows"][0]["points"]
+    4
+    """
+
+    attack: str
+    settings: dict[str, Any]
+    victims: int
+    rows: list[dict[str, Any]]
+    figures: dict[str, Any] = field(default_factory=dict)
+    messages: tuple[str, ...] = ()
+    failures: tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether the release kept what it promises, as far as this attack can tell."""
+        return not self.failures
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give plain types that can be written as JSON."""
+        return {
+            "attack": self.attack,
+            "ok": self.ok,
+            "settings": self.settings,
+            "victims": self.victims,
+            "rows": self.rows,
+            "figures": self.figures,
+            "messages": list(self.messages),
+            "failures": list(self.failures),
+        }
+
+
+@dataclass(frozen=True)
+class Attack:
+    """An entry of the registry: `run(scene, *, victims, seed, threads, progress, **settings)` plays the adversary.
+
+    `knows` says what she knows, in plain words; `settings` are the names that `run` takes besides the common ones.
+    `needs_audit` and `needs_other` say that it can't be played without the audit file or a second release.
+    """
+
+    run: Callable[..., Outcome]
+    knows: str
+    settings: tuple[str, ...] = ()
+    needs_audit: bool = False
+    needs_other: bool = False
+
+
+def rate(name: str, successes: float, trials: int) -> dict[str, float | None]:
+    """Give a share and its 95 % interval as columns of a row; the share is None if nothing was tried.
+
+    >>> sorted(rate("control", 9, 10))
+    ['control', 'control_high', 'control_low']
+    """
+    low, high = wilson(successes, trials)
+    share = float(successes) / trials if trials else None
+    return {name: share, f"{name}_low": low, f"{name}_high": high}
+
+
+def crowd(counts: NDArray[np.int64], name: str = "candidates") -> dict[str, float | int | None]:
+    """Give the least, median and mean number of people (None where there are no numbers) as columns of a row.
+
+    >>> crowd(np.array([5, 7, 12]))
+    {'candidates_min': 5, 'candidates_median': 7.0, 'candidates_mean': 8.0}
+    """
+    if not len(counts):
+        return dict.fromkeys((f"{name}_min", f"{name}_median", f"{name}_mean"))
+    return {
+        f"{name}_min": int(counts.min()),
+        f"{name}_median": float(np.median(counts)),
+        f"{name}_mean": float(counts.mean()),
+    }

@@ -1,0 +1,207 @@
+"""The attack `owner`: who knows a person's whole trajectory tells her own record among those that cover her."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+
+from shoal.attacks.features import victim_features
+from shoal.attacks.knowledge import anyone, percent, promised
+from shoal.attacks.matching import Known
+from shoal.attacks.outcome import Outcome, crowd, rate
+from shoal.attacks.posterior import Choices, contrasts, effective_sizes, expected_hits, held_out_scores, posterior
+from shoal.attacks.rivals import rival_features
+from shoal.attacks.scene import draw_victims
+from shoal.errors import SettingsError
+from shoal.lists import take_lists
+from shoal.progress import SILENT
+from shoal.verifier.arrays import spread, starts_of
+from shoal.verifier.cover import cover_pairs
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shoal.attacks.features import Features
+    from shoal.attacks.scene import Scene
+    from shoal.progress import Progress
+
+__all__ = ["owner_attack"]
+
+Knowledge = Literal["victim", "everybody"]
+
+_LEARNERS = 2_000  # people the model learns from, victims of other folds included, if there are so many
+_FOLDS = 4
+_DOUBT = 3.1  # standard deviations above the promise that count as a broken one: once in a thousand by chance
+
+# Simple rules: take the candidate with the greatest (+1) or least (-1) of a feature.
+_RULES: tuple[tuple[str, str, int], ...] = (
+    ("least cost to her", "owner_cost", -1),
+    ("she is in its cheap boxes", "cost_ratio", -1),
+    ("fewest better cuts for her", "savings_shrinking", -1),
+    ("most faces touched", "faces_time_by_sample", 1),
+    ("tightest boxes", "tight", 1),
+    ("most boxes", "boxes", 1),
+    ("fewest people covered", "reach", -1),
+    ("most faces hers alone", "faces_alone", 1),
+    ("merged again, least regret", "regret", -1),
+)
+
+
+class _Game(NamedTuple):
+    """The candidates of the victims and of those to learn from: which kinds, and which of them is the own record."""
+
+    users: NDArray[np.int64]
+    kinds: NDArray[np.int64]
+    truth: NDArray[np.bool_]
+    choices: Choices
+    fold: NDArray[np.int64]
+
+
+def owner_attack(
+    scene: Scene,
+    *,
+    victims: int = 1000,
+    seed: int = 0,
+    knows: Knowledge = "victim",
+    threads: int | None = None,
+    progress: Progress = SILENT,
+) -> Outcome:
+    """Tell a victim's own record among those that cover her, knowing all her samples, our code and all parameters.
+
+    Input: a scene with its audit (for learning and scoring), how many victims to draw, the seed of the draw, and
+    whether the adversary knows the `victim` only or `everybody`'s samples. A candidate is a record that covers the
+    victim two-way; identical records share their chance equally.
+    Output: a row for each simple rule, and one for a learned model: the share of own records told, with its 95 %
+    interval; ties count with their chance. The model is a conditional logit over each victim's candidates, fitted to
+    other people than those it is tried on. `effective_k` is 2 to the entropy of its calibrated posterior.
+    Guarantee: deterministic for a seed; identical groups give exactly 1/size. `failures` if a release that promises
+    1/k (k-anonymity, k-concealment) is beaten beyond chance. Cost: a search of the records of some 2,000 people, passes
+    over these records and, with `everybody`, over all whom they cover; no more for larger crowds.
+    """
+    if knows not in ("victim", "everybody"):
+        raise SettingsError("the adversary knows the victim or everybody; give --knows victim or --knows everybody")
+    scene.require_audit("owner")
+    with progress.stage("attack owner", 3) as advance:
+        drawn, game = _play(scene, victims, seed, threads)
+        advance(1)
+        features = _features(scene, game, knows, threads)
+        advance(1)
+        columns = contrasts(np.stack(list(features.values()), axis=1), game.choices)
+        scores = held_out_scores(columns, game.truth, game.choices, game.fold)
+        advance(1)
+    judged, rows = game.choices.take(np.flatnonzero(game.fold >= 0))
+    guess = {name: sign * features[feature][rows] for name, feature, sign in _RULES if feature in features}
+    guess = {"any candidate": np.zeros(len(rows)), **guess, "learned": scores[rows]}
+    control = _control(scene, drawn)
+    table = [_row(name, values, game.truth[rows], judged, len(drawn), control) for name, values in guess.items()]
+    figures = promised(scene) | {"knows": knows} | _hidden(scene, scores[rows], game.truth[rows], judged, len(drawn))
+    settings = {"victims": victims, "seed": seed, "knows": knows}
+    said, failures = _messages(scene, table, figures), _failures(scene, table[-1])
+    return Outcome("owner", settings, len(drawn), table, figures, said, failures)
+
+
+def _play(scene: Scene, victims: int, seed: int, threads: int | None) -> tuple[NDArray[np.int64], _Game]:
+    """Draw the victims and others to learn from, and find their candidates."""
+    chance = np.random.default_rng([seed, 6])
+    eligible = anyone(scene)
+    drawn = draw_victims(eligible, victims, chance)
+    others = chance.permutation(np.setdiff1d(eligible, drawn))[: max(0, _LEARNERS - len(drawn))]
+    pool = np.sort(np.concatenate([drawn, others]))
+    users, kinds = cover_pairs(scene.published, scene.records.unique, pool, threads=threads)
+    order = np.lexsort((kinds, users))
+    users, kinds = users[order], kinds[order]
+    found, counts = np.unique(users, return_counts=True)
+    fold = np.where(np.isin(found, drawn), chance.permutation(len(found)) % _FOLDS, -1)
+    own = scene.own if scene.own is not None else np.full(len(scene.people), -1)
+    truth = scene.records.groups[own[users]] == kinds
+    choices = Choices(starts_of(counts), scene.records.unique.weights[kinds])
+    return drawn, _Game(users, kinds, truth, choices, fold)
+
+
+def _features(scene: Scene, game: _Game, knows: Knowledge, threads: int | None) -> Features:
+    people, records = scene.published, scene.records.unique
+    features = victim_features(people, records, game.users, game.kinds)
+    if knows == "everybody":
+        features |= rival_features(people, records, game.users, game.kinds, threads=threads)
+    return features
+
+
+def _row(
+    name: str,
+    scores: NDArray[np.float64],
+    truth: NDArray[np.bool_],
+    choices: Choices,
+    victims: int,
+    control: float,
+) -> dict[str, Any]:
+    hits = expected_hits(scores, truth, choices)
+    candidates = choices.total(choices.weights.astype(np.float64)).astype(np.int64)
+    row: dict[str, Any] = {"adversary": name, "victims": victims, **rate("success", float(hits.sum()), victims)}
+    return row | crowd(candidates) | rate("control", control, victims)
+
+
+def _control(scene: Scene, drawn: NDArray[np.int64]) -> float:
+    """Count the victims told in raw data: all whose samples are nobody else's, and their share of the others."""
+    people = scene.people
+    offsets, rows = take_lists(people.offsets, drawn)
+    ends, holders = scene.raw.holders(Known(offsets, people.t[rows], people.x[rows], people.y[rows]))
+    victim = spread(np.diff(ends))
+    same = people.counts[holders] == people.counts[drawn[victim]]
+    alike = np.bincount(victim[same], minlength=len(drawn))
+    return float((1 / alike[alike > 0]).sum())
+
+
+def _hidden(
+    scene: Scene, scores: NDArray[np.float64], truth: NDArray[np.bool_], choices: Choices, victims: int
+) -> dict[str, Any]:
+    """Say among how many the victims are hidden in effect, by the learned posterior, and how true that is.
+
+    `surprise_k` is 2 to the mean of -log₂ of what the posterior gave the own record: it can't be made small by a
+    posterior that is too sure of itself. `confidence` is the mean chance given to the record guessed: where it equals
+    the success, the posterior is calibrated.
+    """
+    chances = posterior(scores, choices)
+    sizes = effective_sizes(chances, choices)
+    each = chances / choices.weights
+    told = each[truth]
+    return {
+        "effective_k_mean": float(sizes.mean()) if len(sizes) else None,
+        "effective_k_median": float(np.median(sizes)) if len(sizes) else None,
+        "effective_k_below_half": float((sizes < scene.k / 2).mean()) if scene.k and len(sizes) else None,
+        "surprise_k": float(np.exp2(-np.log2(np.maximum(told, 1e-300)).mean())) if len(told) else None,
+        "confidence": float(choices.best(each).sum() / victims),
+        "own_not_among_candidates": (victims - int(truth.sum())) / victims,
+    }
+
+
+def _failures(scene: Scene, learned: dict[str, Any]) -> tuple[str, ...]:
+    """Say that a release which promises 1/k does not keep it."""
+    promise, success, victims = scene.promise, learned["success"], learned["victims"]
+    if promise is None or scene.claim.name not in ("k-anonymity", "k-concealment"):
+        return ()
+    if success <= promise + _DOUBT * np.sqrt(promise * (1 - promise) / victims):
+        return ()
+    return (f"Own records were told in {percent(success)} of cases, more than the {percent(promise)} that 1/k allows.",)
+
+
+def _messages(scene: Scene, rows: list[dict[str, Any]], figures: dict[str, Any]) -> tuple[str, ...]:
+    learned = rows[-1]
+    rule = max(rows[:-1], key=lambda row: row["success"])
+    whom = "everybody" if figures["knows"] == "everybody" else "her"
+    low, high = (percent(learned[f"success_{edge}"]) for edge in ("low", "high"))
+    at_most = f"; 1/k is {percent(scene.promise)}" if scene.promise is not None else ""
+    told = (
+        f"Knowing all samples of {whom}, an adversary who learned from like data told a person's own record in "
+        f"{percent(learned['success'])} of cases (95 %: {low} to {high}){at_most}. In raw data: "
+        f"{percent(learned['control'])}."
+    )
+    said = [told, f"The best simple rule ({rule['adversary']}) told {percent(rule['success'])}."]
+    if figures["effective_k_mean"] is not None:
+        mean, median = figures["effective_k_mean"], figures["effective_k_median"]
+        half = figures["effective_k_below_half"]
+        below = f"; below k/2 for {percent(half)} of victims" if half is not None else ""
+        said.append(f"Effective k: {mean:.2f} on average, {median:.2f} in the median{below}.")
+    if scene.claim.name == "cover" and scene.promise is not None and learned["success_low"] > scene.promise:
+        said.append(f"Cover by {scene.k} records does not hide whose record is whose; identical groups do.")
+    return tuple(said)

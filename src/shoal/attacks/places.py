@@ -1,0 +1,227 @@
+"""The attacks `top-locations` and `home-work`: places that the victim is often at are known, without dates."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shoal.arrow import from_arrow_array, to_arrow_array
+from shoal.attacks.knowledge import anyone, percent, promised, row_of
+from shoal.attacks.matching import Known, PlaceMatcher, SampleMatcher, axes_of, count_people, pack, unpack
+from shoal.attacks.outcome import Outcome, rate
+from shoal.attacks.scene import draw_victims
+from shoal.errors import CannotCheck, SettingsError, TooLarge
+from shoal.progress import SILENT
+from shoal.verifier.arrays import fresh, spread, starts_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shoal.attacks.scene import Scene
+    from shoal.progress import Progress
+    from shoal.verifier.original import Original
+
+__all__ = ["home_work_attack", "top_locations_attack"]
+
+_MOST = 5
+_NIGHT, _OFFICE = (22, 6), (9, 17)  # local hours, from the first to before the second
+_SLOTS = 50_000_000  # of a period: 95 years of minutes
+
+
+class _Visits(NamedTuple):
+    """The cells of each user, the most visited first (equal ones by x, then y): user u's from offsets[u]."""
+
+    offsets: NDArray[np.int64]
+    x: NDArray[Any]
+    y: NDArray[Any]
+
+    def top(self, users: NDArray[np.int64], most: int) -> Known:
+        """Give the first cells of some users, without times (slot 0)."""
+        counts = np.minimum(np.diff(self.offsets)[users], most)
+        which = spread(counts)
+        rows = np.arange(len(which)) + (self.offsets[users] - starts_of(counts)[:-1])[which]
+        return Known(starts_of(counts), np.zeros(len(rows), dtype=np.int64), self.x[rows], self.y[rows])
+
+    def cells(self, most: int) -> NDArray[np.int64]:
+        """Give everybody's first cells as numbers, a column each; the least number where there are no more."""
+        place = np.arange(len(self.x)) - self.offsets[:-1][spread(np.diff(self.offsets))]
+        chosen = place < most
+        cells = np.full((len(self.offsets) - 1, most), np.iinfo(np.int64).min)
+        user = spread(np.diff(self.offsets))[chosen]
+        cells[user, place[chosen]] = _cell_number(self.x[chosen], self.y[chosen])
+        return cells
+
+
+def top_locations_attack(
+    scene: Scene,
+    *,
+    victims: int = 1000,
+    seed: int = 0,
+    locations: int | None = None,
+    threads: int | None = None,
+    progress: Progress = SILENT,
+) -> Outcome:
+    """Single people out by the cells where most of their samples are: `locations` of them (None: 1…5), no times.
+
+    A record fits if each of the cells lies in one of its boxes. Control: users who have a sample in each cell;
+    beside it, `control_ranked`: users whose own most visited cells are the same, the literature's attack. A victim
+    who was at fewer cells is known by all of them. Cost: a sort of everybody's cells; a search per victim and row.
+    """
+    if locations is not None and locations < 1:
+        raise SettingsError("the adversary must know at least one place; give e.g. --locations 3")
+    chance = np.random.default_rng([seed, 3])
+    drawn = draw_victims(anyone(scene), victims, chance)
+    people, boxes = scene.people, scene.records.unique.boxes
+    seen = _seen(people, np.zeros(len(people.t), dtype=np.int64), np.ones(len(people.t), dtype=bool))
+    visits, raw = _visits(seen, len(people)), _cell_matcher(seen, len(people))
+    records = PlaceMatcher(scene.records.unique, np.zeros((len(boxes), 2), dtype=np.int64))
+    rows = []
+    numbers = range(1, _MOST + 1) if locations is None else [locations]
+    with progress.stage("attack top-locations", len(numbers)) as advance:
+        for number in numbers:
+            known = visits.top(drawn, number)
+            people_left, control = (count_people(one, known, threads=threads) for one in (records, raw))
+            same = _as_many(np.sort(visits.cells(number), axis=1), np.arange(len(people)))[drawn]
+            ranked = rate("control_ranked", int((same == 1).sum()), len(drawn))
+            rows.append({"locations": number, **row_of(scene, people_left, control), **ranked})
+            advance(1)
+    settings = {"locations": locations, "victims": victims, "seed": seed}
+    row = rows[-1]
+    said = (
+        f"Knowing the {row['locations']} cells where a person is most, without times, she was singled out in "
+        f"{percent(row['success'])} of cases; in raw data in {percent(row['control'])} "
+        f"({percent(row['control_ranked'])} if ranks are compared)."
+    )
+    return Outcome("top-locations", settings, len(drawn), rows, promised(scene), (said,))
+
+
+def home_work_attack(
+    scene: Scene,
+    *,
+    victims: int = 1000,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: Progress = SILENT,
+) -> Outcome:
+    """Single people out by home (the cell most visited from 22 to 6 h, local) and work (9 to 17 h), without dates.
+
+    Victims are users who have samples in both; a row each for home, work, both. A record fits if a box holds the
+    home and some time of the night hours, and one the work place and some of the office hours. Control: users with
+    such samples; `control_ranked`: users whose own home and work are the same.
+    Cost: a sort of everybody's cells; a search per victim and row.
+    """
+    clock = _clock(scene)
+    people = scene.people
+    slot = people.t.astype(np.int64) - clock.first
+    night, office = clock.night[slot], clock.office[slot]
+    seen = _seen(people, office.astype(np.int64), night | office)
+    homes, works = (_visits(seen.of(category), len(people)) for category in (0, 1))
+    at_both = np.flatnonzero((np.diff(homes.offsets) > 0) & (np.diff(works.offsets) > 0))
+    eligible = np.intersect1d(anyone(scene), at_both)
+    if not len(eligible):
+        raise CannotCheck("nobody has samples both from 22 to 6 h and from 9 to 17 h; is the time zone right (--tz)?")
+    drawn = draw_victims(eligible, victims, np.random.default_rng([seed, 4]))
+    home, work = homes.top(drawn, 1), works.top(drawn, 1)._replace(t=np.ones(len(drawn), dtype=np.int64))
+    both = Known(
+        np.arange(len(drawn) + 1) * 2, *(np.stack(pair, 1).ravel() for pair in zip(home[1:], work[1:], strict=True))
+    )
+    raw = _cell_matcher(seen, len(people))
+    records = PlaceMatcher(scene.records.unique, clock.hours(scene.records.unique.boxes))
+    rows, tops = [], [one.cells(1) for one in (homes, works)]
+    with progress.stage("attack home-work", 3) as advance:
+        for name, known, own in (("home", home, tops[:1]), ("work", work, tops[1:]), ("home and work", both, tops)):
+            people_left, control = (count_people(one, known, threads=threads) for one in (records, raw))
+            same = _as_many(np.concatenate(own, axis=1), at_both)[drawn]
+            ranked = rate("control_ranked", int((same == 1).sum()), len(drawn))
+            rows.append({"known": name, **row_of(scene, people_left, control), **ranked})
+            advance(1)
+    row = rows[-1]
+    said = (
+        f"Knowing where a person lives and works, to the cell, she was singled out in {percent(row['success'])} of "
+        f"cases; in raw data in {percent(row['control'])} ({percent(row['control_ranked'])} if everybody's home and "
+        "work place are worked out and compared)."
+    )
+    figures = promised(scene) | {"with_home_and_work": len(eligible)}
+    settings = {"victims": victims, "seed": seed, "tz": scene.tz}
+    return Outcome("home-work", settings, len(drawn), rows, figures, (said,))
+
+
+class _Clock(NamedTuple):
+    """Which slots from `first` on begin in the night and in office hours."""
+
+    first: int
+    night: NDArray[np.bool_]
+    office: NDArray[np.bool_]
+
+    def hours(self, boxes: NDArray[Any]) -> NDArray[np.int64]:
+        """Give the categories of each box: 0 (night) to 1 (office), or one of them; 1 to 0 if it is in neither."""
+        low, high = (boxes[:, column].astype(np.int64) - self.first for column in (0, 1))
+        low, high = np.clip(low, 0, len(self.night)), np.clip(high + 1, 0, len(self.night))
+        any_night, any_office = (
+            before[np.maximum(low, high)] > before[low] for before in (starts_of(self.night), starts_of(self.office))
+        )
+        return np.stack([np.where(any_night, 0, 1), np.where(any_office, 1, 0)], axis=1)
+
+
+def _clock(scene: Scene) -> _Clock:
+    """Tell the local hours of the slots of the period in which people have samples."""
+    t = scene.people.t
+    first, last = int(t.min(initial=np.iinfo(t.dtype).max)), int(t.max(initial=np.iinfo(t.dtype).min))
+    if last - first > _SLOTS:
+        raise TooLarge("the period has too many slots to tell day from night; attack a shorter one (--period)")
+    slots = np.arange(first, last + 1, dtype=np.int64)
+    zone = pa.timestamp("s", scene.tz)
+    local: Any = pc.local_timestamp(to_arrow_array(slots * scene.grid.slot_s).cast(pa.timestamp("s", "UTC")).cast(zone))
+    hour = from_arrow_array(local.cast(pa.int64())) % 86_400 // 3_600
+    return _Clock(first, (hour >= _NIGHT[0]) | (hour < _NIGHT[1]), (hour >= _OFFICE[0]) & (hour < _OFFICE[1]))
+
+
+def _cell_number(x: NDArray[Any], y: NDArray[Any]) -> NDArray[np.int64]:
+    return (x.astype(np.int64) << 32) | (y.astype(np.int64) & 0xFFFFFFFF)
+
+
+class _Seen(NamedTuple):
+    """Who was in which cell, in which category of hours, how often; by user, category, x, y."""
+
+    user: NDArray[np.int64]
+    category: NDArray[np.int64]
+    x: NDArray[np.int64]
+    y: NDArray[np.int64]
+    times: NDArray[np.int64]
+
+    def of(self, category: int) -> _Seen:
+        """Give those of one category."""
+        return _Seen(*(column[self.category == category] for column in self))
+
+
+def _seen(people: Original, category: NDArray[np.int64], samples: NDArray[np.bool_]) -> _Seen:
+    """Count some of the samples by user, category and cell. Cost: a sort of one number a sample."""
+    rows = (spread(people.counts)[samples], category[samples], people.x[samples], people.y[samples])
+    axes = axes_of(*rows)
+    packed = np.sort(pack(axes, *rows))
+    first = np.flatnonzero(fresh(packed)) if len(packed) else np.empty(0, np.int64)
+    user, kind, x, y = unpack(axes, packed[first])
+    return _Seen(user, kind, x, y, np.diff(first, append=len(packed)))
+
+
+def _visits(seen: _Seen, n_users: int) -> _Visits:
+    """Give the cells of each user, most samples first."""
+    order = np.lexsort((-seen.times, seen.user))  # stable: equal ones stay sorted by place
+    return _Visits(starts_of(np.bincount(seen.user, minlength=n_users)), seen.x[order], seen.y[order])
+
+
+def _cell_matcher(seen: _Seen, n_users: int) -> SampleMatcher:
+    """Match raw samples by cell and category, not by time."""
+    return SampleMatcher(starts_of(np.bincount(seen.user, minlength=n_users)), seen.category, seen.x, seen.y)
+
+
+def _as_many(cells: NDArray[np.int64], among: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Count, for each of `among` (0 for others), how many of them have the same row."""
+    order = among[np.lexsort(cells[among].T)]
+    group = np.cumsum(fresh(*cells[order].T)) - 1
+    many = np.zeros(len(cells), dtype=np.int64)
+    many[order] = np.bincount(group)[group]
+    return many

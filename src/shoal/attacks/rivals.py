@@ -1,0 +1,156 @@
+"""What an adversary adds who knows everybody's samples: who else a record covers, and our own k-merge run again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal.attacks.features import FEATURES, box_costs, lay_out, victim_features
+from shoal.attacks.posterior import Choices, contrasts
+from shoal.errors import TooLarge
+from shoal.kernels.merge import OWNER, merge_records
+from shoal.lists import even_ranges, take_lists
+from shoal.parallel import run_ranges
+from shoal.verifier.arrays import blocks, distinct, starts_of
+from shoal.verifier.cover import cover_pairs
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shoal.attacks.features import Features
+    from shoal.verifier.original import Original
+    from shoal.verifier.records import Records
+
+__all__ = ["rival_features"]
+
+_SAMPLES = 2_000_000  # of pairs laid out at a time
+_SAMPLES_PER_MERGE_RANGE = 200_000
+_MOST_MERGED = 40  # people; a record that covers more is not merged again
+# What is compared with the others whom a record covers: it follows its owner more closely than them.
+_COMPARED = ("cost_ratio", "log_cost_ratio", "savings_shrinking", "saving_shrinking", "faces_time", "tight")
+
+
+def rival_features(
+    people: Original,
+    records: Records,
+    users: NDArray[np.int64],
+    kinds: NDArray[np.int64],
+    *,
+    threads: int | None = None,
+) -> Features:
+    """Describe pairs of a user and a record that covers her by all whom the record covers.
+
+    Input: pairs by user. Output: for each pair the number of people covered (`reach`) and the mean number of records
+    that these are covered by; the faces of its boxes that she touches, shared with those who touch them too, and
+    those she touches alone; how she compares with the others (`_COMPARED`); and her regret: by how much the record
+    costs her more than the k-merge of all it covers with her as the owner (0 where more than 40 are covered; `merged`
+    says which). An owner's regret is exactly 0: whoever else happens to be covered leaves the optimum as it is.
+    Cost: a search of all users among these records, a pass over all pairs found, and a k-merge for each pair.
+    """
+    chosen = distinct(kinds)
+    some = records.take(chosen)
+    who, which = cover_pairs(people, some, np.arange(len(people)), threads=threads)
+    order = np.lexsort((who, which))
+    covered, ends = who[order], starts_of(np.bincount(which, minlength=len(some)))
+    here = np.searchsorted(chosen, kinds)
+    width = len(people)
+    by_record = np.searchsorted(which[order] * width + covered, here * width + users)
+    known, _ = cover_pairs(people, records, distinct(covered), threads=threads)
+    degree = np.bincount(known, minlength=width)[covered].astype(np.float64)
+    reach = np.diff(ends)
+    mean_degree = np.add.reduceat(degree, ends[:-1]) / reach if len(ends) > 1 else degree[:0]
+    compared = _compared(people, some, who, which, order, ends)[by_record]
+    columns = {f"rivals_{n}": compared[:, n] for n in range(compared.shape[1])}
+    regret, merged = _regrets(people, some, users, here, covered, ends, threads)
+    faces, alone = _contested_faces(people, some, who, which, users, here)
+    return {
+        "reach": np.log(reach[here]),
+        "degree": np.log(mean_degree[here]),
+        "faces_contested": faces,
+        "faces_alone": alone,
+        "regret": np.log1p(regret),
+        "no_regret": (merged & (regret < 1e-9)).astype(np.float64),
+        "merged": merged.astype(np.float64),
+        **columns,
+    }
+
+
+def _compared(
+    people: Original,
+    records: Records,
+    who: NDArray[np.int64],
+    which: NDArray[np.int64],
+    order: NDArray[np.int64],
+    ends: NDArray[np.int64],
+) -> NDArray[np.float64]:
+    """Give the contrasts of the users whom a record covers with each other, record by record."""
+    all_features = victim_features(people, records, who, which)
+    columns = np.stack([all_features[name] for name in FEATURES if name in _COMPARED], axis=1)
+    return contrasts(columns[order], Choices(ends, np.ones(len(order), dtype=np.int64)))
+
+
+def _contested_faces(
+    people: Original,
+    records: Records,
+    who: NDArray[np.int64],
+    which: NDArray[np.int64],
+    users: NDArray[np.int64],
+    kinds: NDArray[np.int64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Give, per pair, the mean share she has in a face (touched by n people: 1/n), and how many are hers alone."""
+    touching = np.zeros(records.boxes.shape, dtype=np.int32)
+    for part in blocks(people.counts[who] + records.counts[which], _SAMPLES):
+        laid = lay_out(people, records, who[part], which[part])
+        np.add.at(touching, records.rows(which[part]), laid.hull == laid.boxes)
+    share, alone = np.empty(len(users)), np.empty(len(users))
+    for part in blocks(people.counts[users] + records.counts[kinds], _SAMPLES):
+        laid = lay_out(people, records, users[part], kinds[part])
+        n = touching[records.rows(kinds[part])]
+        hers = laid.hull == laid.boxes
+        share[part] = laid.per_box((hers / np.maximum(n, 1)).mean(axis=1))
+        alone[part] = laid.per_box((hers & (n == 1)).mean(axis=1))
+    return share, alone
+
+
+def _regrets(
+    people: Original,
+    records: Records,
+    users: NDArray[np.int64],
+    kinds: NDArray[np.int64],
+    covered: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    threads: int | None,
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Give what each record costs a user beyond the least it could, relative to that; and where it was computed."""
+    merged = np.diff(ends)[kinds] <= _MOST_MERGED
+    regret = np.zeros(len(users))
+    pairs = np.flatnonzero(merged)
+    offsets, rows = take_lists(ends, kinds[pairs])
+    members = covered[rows]
+    pair = np.repeat(np.arange(len(pairs)), np.diff(offsets))
+    hers = members == users[pairs][pair]
+    members = members[np.lexsort((~hers, pair))]  # the owner comes first
+    t, x, y = (_as_int32(column) for column in (people.t, people.x, people.y))
+    least = np.empty(len(pairs))
+    counts, none = np.empty(len(pairs), np.int64), np.empty((0, 6), np.int32)
+
+    def work(start: int, stop: int) -> None:
+        edges, part = offsets[start : stop + 1], slice(start, stop)
+        merge_records(t, x, y, people.offsets, edges, members, OWNER, none, edges[:-1], counts[part], least[part])
+
+    sizes = np.add.reduceat(people.counts[members], offsets[:-1]) if len(pairs) else counts
+    run_ranges(work, even_ranges(sizes, _SAMPLES_PER_MERGE_RANGE), threads=threads)
+    for part in blocks(people.counts[users[pairs]] + records.counts[kinds[pairs]], _SAMPLES):
+        laid = lay_out(people, records, users[pairs[part]], kinds[pairs[part]])
+        regret[pairs[part]] = laid.per_sample(box_costs(laid.boxes)) / least[part] - 1
+    return np.maximum(regret, 0.0), merged
+
+
+def _as_int32(column: NDArray[Any]) -> NDArray[np.int32]:
+    low, high = int(column.min(initial=0)), int(column.max(initial=0))
+    if high - low >= 2**31:
+        raise TooLarge(
+            "granules span more than 32 bits, so that records can't be merged again; attack a shorter period"
+        )
+    return np.ascontiguousarray(column - low, dtype=np.int32)

@@ -1,0 +1,249 @@
+"""Scene: everything an attack is played with. The people, what was published about them, and who is who for scoring."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal.attacks.matching import BoxMatcher, SampleMatcher
+from shoal.errors import CannotCheck, SettingsError
+from shoal.progress import SILENT
+from shoal.release import Claim, Release
+from shoal.trajectories import Trajectories
+from shoal.verifier.arrays import fresh, narrow, spread, starts_of
+from shoal.verifier.audit import read_audit
+from shoal.verifier.crowd import open_crowd
+from shoal.verifier.grid import Grid
+from shoal.verifier.header import Header, read_header
+from shoal.verifier.integrity import read_manifest
+from shoal.verifier.published import open_file
+from shoal.verifier.records import Records, catalogue
+from shoal.verifier.scan import records_of_release, scan_file
+from shoal.verifier.verdict import Findings
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from shoal.io.options import ReadOptions
+    from shoal.progress import Progress
+    from shoal.verifier.audit import Witnesses
+    from shoal.verifier.crowd import Crowd
+    from shoal.verifier.original import Original
+    from shoal.verifier.records import Catalogue
+
+__all__ = ["Scene", "draw_victims", "open_scene"]
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """People and the release that was made of them.
+
+    `people` are everybody's samples on the release's grid, in absolute granules. `records` are what was published,
+    each kind of identical records once (`records.unique`, weighing as many people as were published as it). `k` is
+    the promised one, None if nobody says. `suppressed` says that samples may be missing from the records.
+    With the audit, for scoring only: `owner[r]` is the user published as record r (one of them, if the release is
+    compact), `own[u]` the record of user u (-1: not published), and `members` the users merged into each record:
+    record r has `members[1][members[0][r]:members[0][r + 1]]`, ascending.
+    """
+
+    people: Original
+    records: Catalogue
+    claim: Claim
+    k: int | None
+    grid: Grid
+    tz: str = "UTC"
+    suppressed: bool = False
+    owner: NDArray[np.int64] | None = None
+    own: NDArray[np.int64] | None = None
+    members: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
+
+    @property
+    def promise(self) -> float | None:
+        """The chance that an adversary has at most, by the promise: 1/k."""
+        return None if self.k is None else 1 / self.k
+
+    @cached_property
+    def matcher(self) -> BoxMatcher:
+        """What finds the kinds of records (`records.unique`) that hold given points; made once."""
+        return BoxMatcher(self.records.unique)
+
+    @cached_property
+    def raw(self) -> SampleMatcher:
+        """The same for raw data: which users have given points among their samples, to the granule; made once."""
+        people = self.people
+        return SampleMatcher(people.offsets, people.t, people.x, people.y)
+
+    @cached_property
+    def published(self) -> Original:
+        """The people with those of their samples that were published, as far as the audit tells; else all."""
+        people = self.people
+        if not self.suppressed or self.own is None:
+            return people
+        user = spread(people.counts)
+        kind = self.records.groups[np.maximum(self.own[user], 0)]
+        held = self.matcher.find(kind, people.t, people.x, people.y) >= 0
+        return people.keep(held & (self.own[user] >= 0))
+
+    def require_audit(self, attack: str) -> None:
+        """Raise CannotCheck if nobody says whose record is whose."""
+        if self.own is None:
+            raise CannotCheck(f"the attack {attack} is scored with the private audit file; give --audit")
+
+    def control(self) -> Scene:
+        """Give the positive control as a release: everybody's raw samples under a pseudonym, record u is user u's.
+
+        Each sample is a box of one granule; samples of one user in one slot share a box, so that boxes are disjoint
+        in time as those of a release are.
+        """
+        people, n = self.people, len(self.people)
+        offsets, boxes = _slot_boxes(people)
+        everyone = np.arange(n, dtype=np.int64)
+        records = catalogue(everyone, Records(offsets, boxes, np.ones(n, dtype=np.int64)))
+        return Scene(
+            people,
+            records,
+            Claim("none", why="raw"),
+            None,
+            self.grid,
+            self.tz,
+            owner=everyone,
+            own=everyone,
+            members=(np.arange(n + 1), everyone),
+        )
+
+
+def _slot_boxes(people: Original) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """Give each user's samples as boxes, those of one slot together."""
+    first = np.flatnonzero(fresh(spread(people.counts), people.t)) if len(people.t) else np.empty(0, np.int64)
+    boxes = np.empty((len(first), 6), dtype=people.t.dtype)
+    boxes[:, 0] = boxes[:, 1] = people.t[first]
+    for column, values in ((2, people.x), (4, people.y)):
+        if len(first):
+            boxes[:, column] = np.minimum.reduceat(values, first)
+            boxes[:, column + 1] = np.maximum.reduceat(values, first)
+    return np.searchsorted(first, people.offsets), narrow(boxes)
+
+
+def draw_victims(eligible: NDArray[np.int64], victims: int, chance: np.random.Generator) -> NDArray[np.int64]:
+    """Draw so many of the eligible users (or all, if there are fewer), ascending.
+
+    >>> len(draw_victims(np.arange(50), 9, np.random.default_rng(0)))
+    9
+    """
+    if victims < 1:
+        raise SettingsError("an attack needs at least one victim; give e.g. --victims 1000")
+    return np.sort(chance.permutation(eligible)[:victims])
+
+
+def open_scene(
+    original: str | Path | Sequence[str | Path] | Trajectories,
+    release: str | Path | Release,
+    *,
+    audit: str | Path | pa.Table | None = None,
+    options: ReadOptions | None = None,
+    k: int | None = None,
+    memory: int | None = None,
+    threads: int | None = None,
+    work_dir: Path | None = None,
+    progress: Progress = SILENT,
+) -> Scene:
+    """Read what an attack is played with.
+
+    Input: the original (files with the reading `options` of the release, or Trajectories on its grid) and the
+    release (a file with at least the box columns, or one in memory). Where the file does not say on which grid it
+    is, `options` must: crs, cell_m, slot_s. The `audit` says who is who; a release in memory may know by itself.
+    `k` may ask for more than is claimed.
+    Output: a Scene. Raises CannotCheck if something can't be read or does not belong together, TooLarge if
+    everybody does not fit into memory. Cost: reading both, and a sort of the records.
+    """
+    with progress.stage("reading the release"):
+        header, records, known, lost = _open_release(release, original, options, threads)
+    if not len(records) or not records.unique.sound.any():
+        raise CannotCheck("the release has no record that could hold anybody; give a file with boxes")
+    if k is not None and k < 1:
+        raise SettingsError("k must be at least 1; give e.g. --k 5")
+    with (
+        progress.stage("reading the original"),
+        open_crowd(
+            original,
+            options,
+            header.grid,
+            memory=None if memory is None else max(0, memory - records.nbytes),
+            threads=threads,
+            work_dir=work_dir,
+            progress=progress,
+        ) as people,
+    ):
+        whole = people.whole()
+        audit = known if audit is None else audit
+        witnesses = None if audit is None else _read_audit(audit, people, records)
+    tz = original.frame.tz if isinstance(original, Trajectories) else (options.tz if options else "UTC")
+    largest = max(k or 0, header.k or 0) or None
+    scene = Scene(whole, records, header.claim, largest, header.grid, tz, suppressed=lost)
+    return scene if witnesses is None else _with_audit(scene, witnesses)
+
+
+def _open_release(
+    release: str | Path | Release, original: Any, options: ReadOptions | None, threads: int | None
+) -> tuple[Header, Catalogue, pa.Table | None, bool]:
+    """Give the release's header and records, its own audit if it has one, and whether samples are suppressed."""
+    if isinstance(release, Release):
+        from shoal.io.write import audit_table
+
+        frame = release.frame
+        k = release.claim.k or release.parameters.get("k")
+        header = Header(Grid(frame.crs, frame.cell_m, frame.slot_s), release.claim, k)
+        return header, records_of_release(release, threads=threads), audit_table(release), release.suppressed > 0
+    file = open_file(release)
+    manifest = read_manifest(file.path)
+    plain = manifest if isinstance(manifest, dict) else {}
+    stated = file.stated if file.stated is not None else plain.get("shoal")
+    counts = plain.get("counts")
+    lost = isinstance(counts, dict) and counts.get("samples_suppressed") not in (0, None)
+    known = _foreign_header(original, options) if stated is None else read_header(stated)
+    if known is None:
+        raise CannotCheck("the shoal object of the release can't be understood; check the release with shoal verify")
+    findings = Findings()
+    scan = scan_file(findings, file, known.grid, threads=threads)
+    if scan is None:
+        raise CannotCheck(
+            "the release can't be read as boxes: it needs the columns uid, t_start, t_end, x_min, y_min, x_max, y_max "
+            "(see the file formats); " + " ".join(findings.messages)
+        )
+    if scan.odd["wild"]:
+        raise CannotCheck(
+            f"{scan.odd['wild']:,} rows of the release can't be read; the file formats say how values are written"
+        )
+    return known, scan.records, None, lost
+
+
+def _foreign_header(original: Any, options: ReadOptions | None) -> Header:
+    """Take the grid of another tool's release from what the caller says; it claims nothing."""
+    claim = Claim("none", why="unclaimed")
+    if isinstance(original, Trajectories):
+        frame = original.frame
+        return Header(Grid(frame.crs, frame.cell_m, frame.slot_s), claim, None)
+    if options is None or not {"cell_m", "slot_s"} <= options.model_fields_set:
+        raise CannotCheck("the release does not say on which grid it is; give --crs, --cell and --slot")
+    return Header(Grid(options.crs, options.cell_m, options.slot_s), claim, None)
+
+
+def _read_audit(audit: str | Path | pa.Table, people: Crowd, records: Catalogue) -> Witnesses:
+    findings = Findings()
+    witnesses = read_audit(findings, audit, people, records)
+    if witnesses is None:
+        raise CannotCheck("the audit does not belong to this release and original: " + " ".join(findings.messages))
+    return witnesses
+
+
+def _with_audit(scene: Scene, witnesses: Witnesses) -> Scene:
+    order = np.lexsort((witnesses.users, witnesses.records))
+    offsets = starts_of(np.bincount(witnesses.records, minlength=len(scene.records)))
+    return replace(scene, owner=witnesses.owner, own=witnesses.own, members=(offsets, witnesses.users[order]))

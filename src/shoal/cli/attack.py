@@ -1,0 +1,186 @@
+"""`shoal attack`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from shoal.attacks import ATTACKS, Outcome, Scene, known_attacks, open_scene, play
+from shoal.attacks.knowledge import percent
+from shoal.cli.console import show, show_json, working
+from shoal.cli.options import Reading, Running
+from shoal.errors import SettingsError
+from shoal.io.tables import refuse_table, save_rows
+from shoal.units import parse_seconds
+
+__all__ = ["attack"]
+
+# How columns are called on the screen; the others by their names.
+_WORDS = {
+    "success": "won",
+    "control": "raw data",
+    "control_ranked": "raw data, ranked",
+    "tau_s": "window",
+    "learned": "learned beyond",
+    "control_learned": "from raw data",
+}
+_SHARES = {"not_found", "below_k", "learned", "control_learned", "above_epsilon", "control_above_epsilon"}
+_UNITS = {"h", "min", "s", "km", "m"}
+_TRIPLE = ("_min", "_median", "_mean")
+# Beside the share on raw data its candidates tell little; they are in the saved table.
+_UNSHOWN = ("control_candidates", "control_run", "control_side", "control_duration", "run_h_mean")
+
+
+def attack(
+    *paths: Annotated[Path, Parameter(help="ORIGINAL... RELEASE: what the release was made of; last, the release.")],
+    attack: Annotated[
+        str, Parameter(help="Which, with commas: points, top-locations, home-work, window, owner … or all.")
+    ] = "points",
+    points: Annotated[int | None, Parameter(help="Samples known (points, intersection); else several numbers.")] = None,
+    locations: Annotated[int | None, Parameter(help="Places known (top-locations); else 1 to 5.")] = None,
+    tau: Annotated[
+        str | None, Parameter(help="How long everything is known (window), e.g. 6h; else 1, 6, 24 h.")
+    ] = None,
+    epsilon: Annotated[str | None, Parameter(help="Count who is known for longer beyond the window, e.g. 1h.")] = None,
+    knows: Annotated[
+        Literal["victim", "everybody"] | None, Parameter(help="Whose samples are known (owner); else the victim's.")
+    ] = None,
+    other: Annotated[Path | None, Parameter(help="A second release, for intersection.")] = None,
+    other_original: Annotated[Path | None, Parameter(help="What the second one was made of, if not the same.")] = None,
+    other_audit: Annotated[Path | None, Parameter(help="The private audit file of the second release.")] = None,
+    victims: Annotated[int, Parameter(help="How many people to attack, drawn at random.")] = 1000,
+    seed: Annotated[int, Parameter(help="Of all draws: the same seed, the same figures.")] = 0,
+    k: Annotated[int | None, Parameter(help="What should hold, if the release does not say.")] = None,
+    audit: Annotated[Path | None, Parameter(help="The private audit file: who is who, to keep the score.")] = None,
+    output: Annotated[Path | None, Parameter(help="Save the table: .csv, .json or .parquet.")] = None,
+    overwrite: Annotated[bool, Parameter(help="Replace an existing table.")] = False,
+    reading: Reading = Reading(),  # noqa: B008  frozen
+    running: Running = Running(),  # noqa: B008  frozen
+) -> int:
+    """Play the adversary; 0 the promise was kept, 1 it was not, 2 (raised) could not be played."""
+    if len(paths) < 2:
+        raise SettingsError("name the ORIGINAL and, last, the RELEASE: shoal attack events.csv release.parquet")
+    named = _named(attack)
+    settings: dict[str, Any] = {"points": points, "locations": locations, "knows": knows}
+    settings |= {"tau_s": _seconds(tau), "epsilon_s": _seconds(epsilon)}
+    _refuse_unused(named, settings, other)
+    originals = [str(path) for path in paths[:-1]]
+    if output is not None:
+        private = [path for path in (audit, other, other_original, other_audit) if path is not None]
+        refuse_table(output, [*paths, *private], overwrite=overwrite)
+    source = originals if other_original is None else [str(other_original)]
+    how: dict[str, Any] = {"options": reading.options(), "memory": running.memory_bytes, "work_dir": running.work_dir}
+    common: dict[str, Any] = {"threads": running.threads}
+    with working(quiet=running.quiet or running.json) as common["progress"]:
+        scene = open_scene(originals, paths[-1], audit=audit, k=k, **how, **common)
+        if other is not None:
+            settings["other"] = open_scene(source, other, audit=other_audit, **how, **common)
+        names = named or known_attacks(scene, other=other is not None)
+        common |= {"victims": victims, "seed": seed}
+        outcomes = [play(scene, name, **_own(name, settings), **common) for name in names]
+    if output is not None:
+        save_rows(_rows(outcomes), output, overwrite=overwrite)
+    if running.json:
+        show_json({"ok": all(one.ok for one in outcomes), "attacks": [one.to_dict() for one in outcomes]})
+    else:
+        _show(scene, outcomes)
+    return 0 if all(one.ok for one in outcomes) else 1
+
+
+def _named(text: str) -> list[str]:
+    """Give the attacks by name; none for all of them."""
+    names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    if names == ["all"]:
+        return []
+    if not names or not set(names) <= set(ATTACKS):
+        raise SettingsError(f"no such attack; choose among: {', '.join(ATTACKS)}, all")
+    return names
+
+
+def _seconds(text: str | None) -> int | None:
+    return None if text is None else parse_seconds(text)
+
+
+def _refuse_unused(names: list[str], settings: dict[str, Any], other: Path | None) -> None:
+    """Raise for settings that none of the attacks takes."""
+    taken = {name for attack in names or ATTACKS for name in ATTACKS[attack].settings}
+    given = {name for name, value in settings.items() if value is not None} | (
+        {"other"} if other is not None else set()
+    )
+    if given - taken:
+        flags = ", ".join(f"--{name.removesuffix('_s')}" for name in sorted(given - taken))
+        raise SettingsError(f"{', '.join(names)} takes no {flags}; leave it out or choose another --attack")
+
+
+def _own(attack: str, settings: dict[str, Any]) -> dict[str, Any]:
+    """Give the settings that an attack takes."""
+    return {name: value for name, value in settings.items() if name in ATTACKS[attack].settings}
+
+
+def _rows(outcomes: list[Outcome]) -> list[dict[str, Any]]:
+    """Give all tables as one, with what each attack is and what was promised; aggregates only."""
+    rows = []
+    for one in outcomes:
+        about = {"attack": one.attack, "claim": one.figures.get("claim"), "k": one.figures.get("k")}
+        whole = {
+            name: value for name, value in one.figures.items() if name not in about and not isinstance(value, dict)
+        }
+        rows += [about | row | {"seed": one.settings.get("seed")} | whole for row in one.rows]
+    return rows
+
+
+def _show(scene: Scene, outcomes: list[Outcome]) -> None:
+    show(f"Promised: {scene.claim}. {scene.claim.promise}")
+    if scene.promise is not None:
+        show(f"A guess among {scene.k} people is right in {percent(scene.promise)} of cases.")
+    for one in outcomes:
+        show()
+        show(f"{one.attack}: {one.victims:,} victims; the adversary knows {ATTACKS[one.attack].knows}.")
+        for message in one.messages:
+            show(f"  {message}")
+        for failure in one.failures:
+            show(f"  BROKEN: {failure}")
+        _show_rows(one.rows)
+
+
+def _show_rows(rows: list[dict[str, Any]]) -> None:
+    """Write the table: a share with its 95 % interval in one cell, least, median and mean numbers in another."""
+    lines = [_cells(row) for row in rows]
+    shown = [name for name in lines[0] if any(line[name] not in ("0 %", "-") for line in lines) or name == "won"]
+    widths = [max(len(name), *(len(line[name]) for line in lines)) for name in shown]
+    for line in (dict(zip(shown, shown, strict=True)), *lines):
+        show("  " + "  ".join(f"{line[name]:>{width}}" for name, width in zip(shown, widths, strict=True)))
+
+
+def _cells(row: dict[str, Any]) -> dict[str, str]:
+    cells = {}
+    for name, value in row.items():
+        stem = next((name.removesuffix(end) for end in _TRIPLE if name.endswith(end)), name)
+        if name == "victims" or name.endswith(("_low", "_high")) or name.startswith(_UNSHOWN):
+            continue
+        if f"{name}_low" in row:
+            span = f"{row[f'{name}_low'] * 100:.1f}–{row[f'{name}_high'] * 100:.1f}"
+            cells[_header(name)] = f"{percent(value)} ({span})"
+        elif all(stem + end in row for end in _TRIPLE):
+            cells[f"{_header(stem)}: least, median, mean"] = " / ".join(
+                "-" if row[stem + end] is None else f"{row[stem + end]:,.4g}" for end in _TRIPLE
+            )
+        else:
+            cells[_header(name)] = percent(value) if name in _SHARES or f"{stem}_low" in row else _text(name, value)
+    return cells
+
+
+def _header(name: str) -> str:
+    """Give the words for a column: without its unit, which stands in the cells."""
+    return _WORDS.get(name) or " ".join(part for part in name.split("_") if part not in _UNITS)
+
+
+def _text(name: str, value: Any) -> str:
+    if value is None:
+        return "-"
+    if name == "tau_s":
+        return f"{value / 3600:g} h"
+    unit = next((f" {part}" for part in name.split("_") if part in _UNITS), "")
+    return f"{value:,.1f}{unit}" if isinstance(value, float) else f"{value}{unit}"
