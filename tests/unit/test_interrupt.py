@@ -10,9 +10,11 @@ from shoal.interrupt import undisturbed
 
 @pytest.fixture(autouse=True)
 def handlers():
-    """The usual handlers, back again afterwards."""
+    """The usual handlers, even where the tests run in the background and Ctrl-C is ignored; back again afterwards."""
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
-    yield before
+    usual = {**before, signal.SIGINT: signal.default_int_handler}
+    signal.signal(signal.SIGINT, usual[signal.SIGINT])
+    yield usual
     for number, handler in before.items():
         signal.signal(number, handler)
 
