@@ -57,6 +57,7 @@ def test_a_page_that_does_not_hold(call, hidden):
     problems = out.split("Does not hold\n")[1].split("\n\n")[0]
     assert "hidden by fewer than 9 records" in problems
     assert "before or after" in problems
+    assert "Asked for\n  k = 9; at most 1min told before or after a window.\n" in out
     assert "An adversary can still" not in out
     assert "Not checked\n  - truth of members and suppression, which need the audit file." in out
 

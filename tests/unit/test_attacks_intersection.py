@@ -186,6 +186,20 @@ def test_what_suppression_may_have_taken_does_not_part_candidates():
     assert left(first=True, second=False) == 2
 
 
+def test_victims_whose_records_are_not_known_are_said():
+    people = [[(1, 1, 1), (30, 5, 5)], [(1, 2, 1), (30, 6, 5)]]
+    loose = [([(1, 1, 1, 2, 1, 1), (20, 20, 0, 0, 0, 0), (30, 30, 5, 6, 5, 5)], 2)]  # a box without a sample
+    scene = scene_of(people, loose)
+    outcome = play(scene, "intersection", other=scene, points=2)
+    assert outcome.figures["untold"] == 1
+    assert any("--other-audit" in message for message in outcome.messages)
+    told = play(
+        scene_of(people, loose, own=[0, 0]), "intersection", other=scene_of(people, loose, own=[0, 0]), points=2
+    )
+    assert (told.figures["untold"], told.rows[0]["together_min"]) == (0, 2)
+    assert not any("--other-audit" in message for message in told.messages)
+
+
 def test_the_same_seed_gives_the_same_whatever_the_threads():
     people = random_people(60, seed=4)
     scene = open_scene(people, shoal.Shoal(k=2).anonymize(people))

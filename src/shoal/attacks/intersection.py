@@ -81,8 +81,9 @@ def intersection_attack(
     one, in the period of both, meets a box of the other, and the other way round: every box of a record holds a
     sample of whoever was published as it. Output, per number of points: the candidates in each release; how many
     people the linked candidates can be at most (`left`); how many people truly are candidates in both (`together`:
-    the intersected anonymity; `success` if it is one); and in the figures how fine a victim's boxes are in each
-    release and after intersecting them. Control: the points in raw data. Both releases need the same CRS.
+    the intersected anonymity; `success` if it is one). Who is in which record is told by the audits, else by who is
+    covered; of the share `untold` it is not known. The figures say how fine a victim's boxes are in each release and
+    after intersecting them. Control: the points in raw data. Both releases need the same CRS.
     Cost: besides the searches, a walk through both records for each pair of candidates of a victim.
     """
     if points is not None and points < 1:
@@ -103,7 +104,7 @@ def intersection_attack(
             rows.append({"points": number, **_row(sides, some, len(here), threads)})
             advance(1)
     figures = promised(scene) | {"other_claim": str(other.claim), "other_k": other.k, "users_in_both": len(here)}
-    figures |= _precision(sides, chosen)
+    figures |= {"untold": _untold(sides, chosen), **_precision(sides, chosen)}
     settings = {"points": points, "victims": victims, "seed": seed}
     return Outcome("intersection", settings, len(chosen), rows, figures, _messages(rows[-1], figures))
 
@@ -131,6 +132,12 @@ def _side(scene: Scene, people: NDArray[np.int64], chosen: NDArray[np.int64], th
     person = order[np.searchsorted(people[order], found.user)]
     by_person = np.lexsort((found.record, person))
     return _Side(scene, people[chosen], starts_of(np.bincount(person, minlength=len(people))), found.record[by_person])
+
+
+def _untold(sides: list[_Side], chosen: NDArray[np.int64]) -> float:
+    """Give the share of victims of whom nobody says which record they are in: no audit, and none covers them."""
+    told = [np.diff(side.offsets)[chosen] > 0 for side in sides]
+    return float(1 - (told[0] & told[1]).mean())
 
 
 def _row(sides: list[_Side], known: list[Known], n_people: int, threads: int | None) -> dict[str, Any]:
@@ -369,6 +376,11 @@ def _messages(row: dict[str, Any], figures: dict[str, Any]) -> tuple[str, ...]:
             f"Intersecting a victim's boxes of both narrows their mean side from {figures['side_km_first']:.1f} km to "
             f"{figures['side_km_both']:.1f} km, their mean duration from {figures['duration_min_first']:,.0f} min to "
             f"{figures['duration_min_both']:,.0f} min."
+        )
+    if figures["untold"]:
+        said.append(
+            f"Of {percent(figures['untold'])} of the victims it is not known which records they are in, so they do not "
+            "count as together with anybody; give both audit files: --audit, --other-audit."
         )
     said.append("What each release promises, it promises alone; of both together nothing is promised.")
     return tuple(said)

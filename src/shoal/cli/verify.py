@@ -26,7 +26,7 @@ __all__ = ["verify"]
 _WIDTH = 110
 _CHECKS = {
     "integrity": "the file is the one its manifest speaks of",
-    "leaks": "nothing but boxes is in the file, and its numbering tells nothing",
+    "leaks": "no column, value or numbering tells more than the boxes do",
     "truth": "records are well formed and, with the audit file, true of everyone in them",
     "audit": "the audit file names everybody once",
     "suppression": "what was left out is left out everywhere, and as stated",
@@ -73,7 +73,8 @@ def verify(
     if running.json:
         show_json(verdict.to_dict())
     else:
-        show_page(verdict, paths[-1].name)
+        asked = {"k = {}": k, "windows of {}": tau, "at most {} told before or after a window": epsilon}
+        show_page(verdict, paths[-1].name, [words.format(value) for words, value in asked.items() if value is not None])
     return 0 if verdict.ok else 1
 
 
@@ -86,11 +87,12 @@ def _claim(name: str, k: int | None, tau: str | None, epsilon: str | None) -> Cl
         raise SettingsError(f"--claim: {error} (--k, --tau, --epsilon)") from None
 
 
-def show_page(verdict: Verdict, name: str) -> None:
-    """Write the verdict as a page: what was claimed, what was checked and what not, what was found."""
+def show_page(verdict: Verdict, name: str, asked: list[str]) -> None:
+    """Write the verdict as a page: what was claimed and asked for, what was checked and what not, what was found."""
     show(f"{name}: {'HOLDS' if verdict.ok else 'DOES NOT HOLD'}")
     show()
     _section("Claimed", [f"{verdict.claim}.", verdict.claim.promise])
+    _section("Asked for", [f"{'; '.join(asked)}."] if asked else [])
     if verdict.shown is not None and verdict.shown != verdict.claim:
         _section("Shown", [f"{verdict.shown}.", verdict.shown.promise])
     _section("Does not hold", verdict.problems, bullet=True)
