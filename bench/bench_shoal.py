@@ -2,10 +2,12 @@
 
     python bench/bench_shoal.py [--users 10000,30000,100000,300000,1000000] [--k 2,5] [--effort normal] [--folder DIR]
 
-Generated call records, 144 samples a user. Each run is a process of its own. With --folder the generated files stay.
+Generated call records, 144 samples a user. Each run is a process of its own. With --folder the generated files, the
+releases and what each run took stay, for `bench_verify.py`.
 """
 
 import argparse
+import json
 import tempfile
 from pathlib import Path
 
@@ -22,12 +24,28 @@ STAGES = {
 }
 
 
-def child(path, k, effort):
+def files(folder, users, k):
+    """Name a run's files: the events, and the release, the audit and the figures of a run on them."""
+    stem = f"generated-{users}"
+    made = (folder / f"{stem}-k{k}.{end}" for end in ("release.parquet", "release.audit.parquet", "json"))
+    return folder / f"{stem}.parquet", *made
+
+
+def anonymize(folder, users, k, effort="normal"):
+    """Run the whole command in a process of its own, on generated people; give what it took, and keep it."""
+    path, release, audit, figures = files(folder, users, k)
+    if not path.exists():
+        shoal.synthesize(path, users=users, seed=1)
+    run = measured(__file__, "--child", path, release, audit, k, effort)
+    figures.write_text(json.dumps(run))
+    return run
+
+
+def child(path, release, audit, k, effort):
     clock = Clock()
-    with tempfile.TemporaryDirectory(dir=Path(path).parent) as folder:
-        outputs = Outputs(Path(folder) / "release.parquet")
-        parameters = {"k": k, "effort": effort}
-        done = publish([path], outputs, method="shoal", parameters=parameters, options=ReadOptions(), progress=clock)
+    outputs = Outputs(Path(release), audit=Path(audit), overwrite=True)
+    parameters = {"k": k, "effort": effort}
+    done = publish([path], outputs, method="shoal", parameters=parameters, options=ReadOptions(), progress=clock)
     figures = done.figures()
     stages = {stage: clock.seconds_of(names) for stage, names in STAGES.items()}
     report_run(done.seconds, users=figures["records"], samples=figures["samples"], figures=figures, **stages)
@@ -39,11 +57,11 @@ def main():
     parser.add_argument("--k", default="2,5")
     parser.add_argument("--effort", default="normal")
     parser.add_argument("--folder", type=Path)
-    parser.add_argument("--child", nargs=3)
+    parser.add_argument("--child", nargs=5)
     arguments = parser.parse_args()
     if arguments.child:
-        path, k, effort = arguments.child
-        child(path, int(k), effort)
+        path, release, audit, k, effort = arguments.child
+        child(path, release, audit, int(k), effort)
         return
     rows, facts = [], {}
     with tempfile.TemporaryDirectory() as temporary:
@@ -51,10 +69,7 @@ def main():
         for k in map(int, arguments.k.split(",")):
             points = []
             for users in map(int, arguments.users.split(",")):
-                path = folder / f"generated-{users}.parquet"
-                if not path.exists():
-                    shoal.synthesize(path, users=users, seed=1)
-                run = measured(__file__, "--child", path, k, arguments.effort)
+                run = anonymize(folder, users, k, arguments.effort)
                 points.append((run["users"], run["seconds"]))
                 rest = run["seconds"] - sum(run[stage] for stage in STAGES)
                 rows.append({"k": k, "users": f"{run['users']:,}", "samples": f"{run['samples']:,}"})

@@ -32,13 +32,14 @@ def original(request, tmp_path_factory):
 METHODS = {
     "shoal": ("shoal", {}),
     "nu-k-pick": ("k-scale", {"constraint": "nu-k-pick"}),
+    "k-pick": ("k-scale", {"constraint": "k-pick"}),
     "marginal": ("k-scale", {"picking": "marginal"}),
     "full": ("k-scale", {"constraint": "full"}),
     "k-concealment": ("k-concealment", {}),
 }
 
 
-SLOW = ("marginal", "full", "k-concealment")
+SLOW = ("k-pick", "marginal", "full", "k-concealment")
 
 
 @pytest.mark.parametrize("chosen", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in METHODS])
