@@ -323,7 +323,8 @@ def _affordable(method: Method, people: Trajectories, means: Means) -> Estimate:
     """Estimate the work; refuse it if it won't fit into memory."""
     method.require_enough(people)
     estimate = method.estimate(people, threads=means.threads)
-    advice = "use fewer --candidates, a shorter --period or a smaller --bbox"
+    fewer = "fewer --candidates, " if "candidates" in type(method).model_fields else ""
+    advice = f"use {fewer}a shorter --period or a smaller --bbox"
     require_memory(estimate.memory_bytes, method.name, advice, limit=means.memory)
     return estimate
 
