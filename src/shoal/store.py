@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import io
+import json
+import math
 import os
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
@@ -68,20 +69,16 @@ class Folder:
         except OSError:
             return None
         digest, payload = kept[:_DIGEST], kept[_DIGEST:]
-        if hashlib.sha256(payload).digest() != digest:
-            return None
-        with np.load(io.BytesIO(payload), allow_pickle=False) as arrays:
-            return {key: arrays[key] for key in arrays.files}
+        return _unpacked(payload) if hashlib.sha256(payload).digest() == digest else None
 
     def save(self, name: str, arrays: Arrays) -> None:
         """Keep arrays under a name; raises OutputError if the disk won't take them."""
-        payload = io.BytesIO()
+        payload = _packed(arrays)
         new = self._path / f"{name}.new"
         try:
-            np.savez(payload, allow_pickle=False, **arrays)
             with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-                file.write(hashlib.sha256(payload.getbuffer()).digest())
-                file.write(payload.getbuffer())
+                file.write(hashlib.sha256(payload).digest())
+                file.write(payload)
                 file.flush()
                 os.fsync(file.fileno())
             new.rename(self._path / f"{name}.part")
@@ -89,3 +86,25 @@ class Folder:
             raise OutputError(
                 f"can't keep finished parts ({error.strerror}); make room or choose another --work-dir"
             ) from None
+
+
+def _packed(arrays: Arrays) -> bytes:
+    """Give arrays of numbers as bytes: a line of JSON (name, kind, shape), then the numbers; nothing that can run."""
+    if any(array.dtype.hasobject for array in arrays.values()):
+        raise TypeError("only arrays of numbers can be kept")
+    head = [(name, array.dtype.str, array.shape) for name, array in arrays.items()]
+    return b"".join([json.dumps(head).encode(), b"\n", *(array.tobytes() for array in arrays.values())])
+
+
+def _unpacked(payload: bytes) -> Arrays | None:
+    """Give the arrays that were packed; None if these bytes are something else."""
+    head, _, body = payload.partition(b"\n")
+    arrays, at = {}, 0
+    try:
+        for name, kind, shape in json.loads(head):
+            flat = np.frombuffer(body, np.dtype(kind), math.prod(shape), at)
+            arrays[name] = flat.reshape(shape).copy()
+            at += flat.nbytes
+    except (TypeError, ValueError):
+        return None
+    return arrays if at == len(body) else None

@@ -1,5 +1,6 @@
 """What a run keeps for the next: whole or not at all, private, one run at a time."""
 
+import hashlib
 import os
 import stat
 import subprocess
@@ -43,6 +44,33 @@ def test_something_else_is_ignored(tmp_path, content):
     assert Folder(tmp_path).load("one") is None
 
 
+@pytest.mark.parametrize(
+    "payload",
+    [
+        b"",
+        b'{"a": 1}\n',
+        b"[1]\n",
+        b'[["a", "|O", [1]]]\n' + bytes(8),
+        b'[["a", "<i8", [2]]]\n' + bytes(8),
+        b"[]\nmore",
+    ],
+)
+def test_sound_bytes_of_something_else_are_ignored(tmp_path, payload):
+    (tmp_path / "one.part").write_bytes(hashlib.sha256(payload).digest() + payload)
+    assert Folder(tmp_path).load("one") is None
+
+
+def test_only_numbers_are_kept(tmp_path):
+    with pytest.raises(TypeError):
+        Folder(tmp_path).save("one", {"a": np.array([print], dtype=object)})
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_is_loaded_can_be_written_to(tmp_path):
+    Folder(tmp_path).save("one", ARRAYS)
+    Folder(tmp_path).load("one")["sizes"][0] = 7
+
+
 def test_a_cut_file_is_ignored(tmp_path):
     store = Folder(tmp_path)
     store.save("one", ARRAYS)
@@ -52,29 +80,20 @@ def test_a_cut_file_is_ignored(tmp_path):
         assert store.load("one") is None
 
 
-def test_a_damaged_file_is_ignored_or_the_same(tmp_path):
+def test_a_damaged_file_is_ignored(tmp_path):
     store = Folder(tmp_path)
     store.save("one", ARRAYS)
     whole = (tmp_path / "one.part").read_bytes()
-    ignored = 0
-    for place in range(0, len(whole), 3):
+    for place in range(len(whole)):
         (tmp_path / "one.part").write_bytes(whole[:place] + bytes([whole[place] ^ 0x41]) + whole[place + 1 :])
-        found = store.load("one")
-        ignored += found is None
-        assert found is None or alike(found)
-    assert ignored > 50
-
-
-def test_objects_are_never_unpickled(tmp_path):
-    np.savez(tmp_path / "one.part", evil=np.array([{"a": 1}], dtype=object))
-    assert Folder(tmp_path).load("one") is None
+        assert store.load("one") is None
 
 
 def test_half_a_save_is_no_file(tmp_path, monkeypatch):
-    def full(*_, **__):
+    def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(np, "savez", full)
+    monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OutputError, match="work-dir"):
         Folder(tmp_path).save("one", ARRAYS)
     assert Folder(tmp_path).load("one") is None
