@@ -12,6 +12,8 @@ from shoal.verifier.arrays import ROWS, blocks, fresh, spread
 from shoal.verifier.search import hold
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from shoal.verifier.audit import Witnesses
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from shoal.verifier.records import Catalogue, Records
     from shoal.verifier.verdict import Findings
 
-__all__ = ["check_boxes", "check_members", "check_share"]
+__all__ = ["check_boxes", "check_members", "check_suppressed", "check_true"]
 
 
 def check_boxes(findings: Findings, records: Catalogue) -> None:
@@ -51,24 +53,53 @@ def check_members(
     and the witnesses with the outcome for each pair.
     """
     pairs = _pairs(witnesses, records, len(people))
+    published = check_suppressed(
+        findings,
+        people,
+        lambda start, part: _check_part(part, records.unique, pairs, start, threads),
+        declared=declared,
+        tolerance=tolerance,
+        max_suppressed=max_suppressed,
+    )
+    whole = (pairs.samples == published.counts[pairs.users])[pairs.of]
+    true = (pairs.boxes == records.unique.counts[pairs.records])[pairs.of]
+    check_true(findings, whole, true)
+    return published, witnesses.checked(whole & true)
+
+
+def check_suppressed(
+    findings: Findings,
+    people: Crowd,
+    check: Callable[[int, Original], tuple[int, NDArray[np.bool_]]],
+    *,
+    declared: int,
+    tolerance: float,
+    max_suppressed: float,
+) -> Crowd:
+    """Go through people part by part; give them with their published samples.
+
+    `check` takes the number of a part's first user, and the part; it gives how many samples only some of their user's
+    records hold, and which any does. Where nothing is `declared` to be suppressed, every sample counts as published.
+    """
     mixed, masks, counts = 0, [], people.counts.copy()
     for start, part in people.parts():
-        more, held = _check_part(part, records.unique, pairs, start, threads)
+        more, held = check(start, part)
         mixed += more
         if declared != 0:
             masks.append(held)
             counts[start : start + len(part)] = np.diff(np.searchsorted(np.flatnonzero(held), part.offsets))
     published = people.keep(masks, counts) if declared != 0 else people
-    suppressed = people.samples - published.samples
-    check_share(findings, suppressed, people.samples, declared, tolerance, max_suppressed)
+    _check_share(findings, people.samples - published.samples, people.samples, declared, tolerance, max_suppressed)
     findings.fail_if(mixed, "suppression", f"{mixed:,} samples are held by some of their user's records only.")
     findings.figures["mixed_samples"] = mixed
-    whole = (pairs.samples == published.counts[pairs.users])[pairs.of]
-    true = (pairs.boxes == records.unique.counts[pairs.records])[pairs.of]
+    return published
+
+
+def check_true(findings: Findings, whole: NDArray[np.bool_], true: NDArray[np.bool_]) -> None:
+    """Check that, for all claimed pairs, a record holds all samples of its member, and all its boxes hold one."""
     lost, created = int((~whole).sum()), int((~true).sum())
     findings.fail_if(lost, "truth", f"{lost:,} members have samples that their record does not hold.")
     findings.fail_if(created, "truth", f"{created:,} members have no sample in a box of their record.")
-    return published, witnesses.checked(whole & true)
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +159,7 @@ def _check_part(
     return sum(mixed), held
 
 
-def check_share(
+def _check_share(
     findings: Findings, suppressed: int, samples: int, declared: int, tolerance: float, limit: float
 ) -> None:
     """Check that no more samples were suppressed than stated, and than are accepted."""

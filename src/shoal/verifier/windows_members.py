@@ -10,7 +10,7 @@ import numpy as np
 from shoal.jit import jit
 from shoal.parallel import run_ranges
 from shoal.verifier.arrays import blocks
-from shoal.verifier.truth import check_share
+from shoal.verifier.truth import check_suppressed, check_true
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -62,21 +62,15 @@ def check_merged(
     owner is merged into her record always. Cost: linear in the samples and boxes within the times.
     """
     claimed, order = _claimed(witnesses, records, len(people))
-    mixed, masks, counts = 0, [], people.counts.copy()
-    for start, part in people.parts():
-        more, held = _check_part(part, records.unique, claimed, start, declared != 0, threads)
-        mixed += more
-        if declared != 0:
-            masks.append(held)
-            counts[start : start + len(part)] = np.diff(np.searchsorted(np.flatnonzero(held), part.offsets))
-    published = people.keep(masks, counts) if declared != 0 else people
-    suppressed = people.samples - published.samples
-    check_share(findings, suppressed, people.samples, declared, tolerance, max_suppressed)
-    findings.fail_if(mixed, "suppression", f"{mixed:,} samples are held by some of their user's records only.")
-    findings.figures["mixed_samples"] = mixed
-    lost, created = int((~claimed.whole).sum()), int((~claimed.true).sum())
-    findings.fail_if(lost, "truth", f"{lost:,} members have samples that their record does not hold.")
-    findings.fail_if(created, "truth", f"{created:,} members have no sample in a box of their record.")
+    published = check_suppressed(
+        findings,
+        people,
+        lambda start, part: _check_part(part, records.unique, claimed, start, declared != 0, threads),
+        declared=declared,
+        tolerance=tolerance,
+        max_suppressed=max_suppressed,
+    )
+    check_true(findings, claimed.whole, claimed.true)
     good = np.empty(len(order), dtype=bool)
     good[order] = claimed.whole & claimed.true
     return published, witnesses.checked(good)
