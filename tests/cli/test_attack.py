@@ -8,23 +8,9 @@ import pytest
 
 import shoal
 from shoal.attacks import ATTACKS
-from shoal.cli import main
 from tests.releases import grouped, toy_people
 
 BOX = ["uid", "t_start", "t_end", "x_min", "y_min", "x_max", "y_max"]
-
-
-@pytest.fixture
-def call(capsys):
-    """Run a command in this process; gives (exit code, standard output, standard error)."""
-
-    def _call(*arguments):
-        with pytest.raises(SystemExit) as done:
-            main([str(argument) for argument in arguments])
-        captured = capsys.readouterr()
-        return done.value.code, captured.out, captured.err
-
-    return _call
 
 
 @pytest.fixture(scope="module")

@@ -7,29 +7,15 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
-from shoal.cli import main
 from shoal.cli.options import Reading
 from shoal.io.options import ReadOptions
-
-
-@pytest.fixture
-def call(capsys):
-    """Run a command in this process; gives (exit code, standard output, standard error)."""
-
-    def _call(*arguments):
-        with pytest.raises(SystemExit) as done:
-            main([str(argument) for argument in arguments])
-        captured = capsys.readouterr()
-        return done.value.code, captured.out, captured.err
-
-    return _call
 
 
 def test_version(call):
     assert call("--version")[1].strip() == shoal.__version__
 
 
-@pytest.mark.parametrize("command", ["demo", "synth", "inspect", "anonymize", "verify", "attack", "compare"])
+@pytest.mark.parametrize("command", ["demo", "synth", "inspect", "measure", "anonymize", "verify", "attack", "compare"])
 def test_help_shows_an_example(call, command):
     code, out, _ = call(command, "--help")
     assert code == 0

@@ -5,27 +5,6 @@ import json
 import pyarrow.parquet as pq
 import pytest
 
-from shoal.cli import main
-
-
-@pytest.fixture
-def call(capsys):
-    """Run a command in this process; gives (exit code, standard output, standard error)."""
-
-    def _call(*arguments):
-        with pytest.raises(SystemExit) as done:
-            main([str(argument) for argument in arguments])
-        captured = capsys.readouterr()
-        return done.value.code, captured.out, captured.err
-
-    return _call
-
-
-def test_help_shows_an_example(call):
-    code, out, _ = call("measure", "--help")
-    assert code == 0
-    assert "Example: shoal measure" in " ".join(out.split())
-
 
 def test_unicity_in_plain_words(call, events):
     code, out, err = call("measure", events, "--unicity")
