@@ -268,15 +268,8 @@ def test_demo_leaves_its_files(call, tmp_path):
         (["inspect", "none.csv"], "none.csv"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_line(call, events, tmp_path, monkeypatch, arguments, hint):
-    monkeypatch.chdir(tmp_path)
-    code, out, err = call(*[str(events) if argument == "EVENTS" else argument for argument in arguments])
-    assert code == 2
-    assert hint in err
-    assert err.startswith("shoal: ")
-    assert err.count("\n") == 1
-    assert "Traceback" not in out + err
-    assert list(tmp_path.iterdir()) == []
+def test_what_is_wrong_is_said_in_one_line(refused, arguments, hint):
+    assert hint in refused(*arguments)
 
 
 def test_errors_as_json(call, tmp_path):

@@ -248,8 +248,8 @@ def test_ctrl_c_while_moving_comes_too_late(release, tmp_path, monkeypatch):
     """The files are moved all or none: a signal in between is swallowed, the release is whole."""
     from shoal.io import write
 
-    sync = write._sync_folder
-    monkeypatch.setattr(write, "_sync_folder", lambda folder: (os.kill(os.getpid(), signal.SIGINT), sync(folder)))
+    sync = write.sync_folder
+    monkeypatch.setattr(write, "sync_folder", lambda folder: (os.kill(os.getpid(), signal.SIGINT), sync(folder)))
     release.write(tmp_path / "r.parquet", audit=tmp_path / "a.parquet")
     shoal.read_release(tmp_path / "r.parquet")
 
@@ -260,7 +260,7 @@ def test_an_error_while_moving_takes_everything_back(release, tmp_path, monkeypa
     def broken(folder):
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(write, "_sync_folder", broken)
+    monkeypatch.setattr(write, "sync_folder", broken)
     with pytest.raises(OutputError, match="nothing was published"):
         release.write(tmp_path / "r.parquet", audit=tmp_path / "a.parquet")
     assert list(tmp_path.iterdir()) == []

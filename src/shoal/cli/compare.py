@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from shoal.cli.console import show, show_json, working
-from shoal.cli.options import Reading, Running
+from shoal.cli.options import Reading, Running, whole_numbers
 from shoal.compare import Compared, contests, refuse_table, save_table
 from shoal.compare import compare as run_all
 from shoal.errors import SettingsError
@@ -46,7 +46,7 @@ def compare(
     """Run several methods on the same people and show them side by side."""
     if not paths:
         raise SettingsError("name a file: shoal compare events.parquet --methods shoal,k-scale --k 2,5")
-    runs = contests([name.strip() for name in methods.split(",") if name.strip()], _whole_numbers(k))
+    runs = contests([name.strip() for name in methods.split(",") if name.strip()], whole_numbers(k, "--k 2,5,10"))
     inputs = [str(path) for path in paths]
     options = reading.options()
     if output is not None:
@@ -64,13 +64,6 @@ def compare(
         show(f"note: {note}")
     _show_lines(lines)
     return 0
-
-
-def _whole_numbers(text: str) -> list[int]:
-    try:
-        return [int(part) for part in text.split(",") if part.strip()]
-    except ValueError:
-        raise SettingsError("--k takes whole numbers with commas between: --k 2,5,10") from None
 
 
 def _show_lines(lines: list[Compared]) -> None:

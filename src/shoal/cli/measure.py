@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from shoal.cli.console import show, show_json, working
-from shoal.cli.options import Reading, Running
+from shoal.cli.options import Reading, Running, whole_numbers
 from shoal.errors import SettingsError
 from shoal.io import read
 from shoal.io.tables import refuse_table, save_rows
@@ -47,7 +47,7 @@ def measure(
         raise SettingsError("name a file: shoal measure events.parquet --unicity")
     if not unicity:
         raise SettingsError("say what to measure: --unicity (how many people are unique from a few points)")
-    known, resolutions = _whole_numbers(points), _resolutions(resolution)
+    known, resolutions = whole_numbers(points, "--points 1,2,4"), _resolutions(resolution)
     if output is not None:
         refuse_table(output, [str(path) for path in paths], overwrite=overwrite)
     with working(quiet=running.quiet or running.json) as progress:
@@ -77,13 +77,6 @@ def measure(
         show(f"note: {note}")
     _show_unicity(rows, len(people))
     return 0
-
-
-def _whole_numbers(text: str) -> list[int]:
-    try:
-        return [int(part) for part in text.split(",") if part.strip()]
-    except ValueError:
-        raise SettingsError("--points takes whole numbers with commas between: --points 1,2,4") from None
 
 
 def _resolutions(text: str) -> list[Resolution | None]:

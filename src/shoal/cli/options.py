@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from shoal.io.options import ReadOptions
 
-__all__ = ["Reading", "Running"]
+__all__ = ["Reading", "Running", "whole_numbers"]
 
 
 @Parameter(name="*", group="Reading")
@@ -98,3 +98,13 @@ def _two_times(text: str) -> tuple[str, str]:
 
 _OPTION = {"cell": "cell_m", "slot": "slot_s"}
 _PARSE: dict[str, Callable[[str], Any]] = {"columns": _pairs, "bbox": _four_numbers, "period": _two_times}
+
+
+def whole_numbers(text: str, example: str) -> list[int]:
+    """Read whole numbers with commas between; `example` is the flag with some."""
+    try:
+        return [int(part) for part in text.split(",") if part.strip()]
+    except ValueError:
+        raise SettingsError(
+            f"{example.split(maxsplit=1)[0]} takes whole numbers with commas between: {example}"
+        ) from None

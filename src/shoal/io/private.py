@@ -18,7 +18,7 @@ from shoal.errors import OutputError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["drop_kept", "kept_folder", "private_folder"]
+__all__ = ["drop_kept", "kept_folder", "private_folder", "sync_folder"]
 
 _PREFIX, _NEW, _KEPT = ".shoal-", ".new-shoal-", ".kept-shoal-"
 _LOCK = "lock"
@@ -101,3 +101,12 @@ def _sweep(parent: Path) -> None:
         with suppress(OSError):
             if time.time() - folder.stat().st_mtime > _ABANDONED_S:
                 shutil.rmtree(folder, ignore_errors=True)
+
+
+def sync_folder(folder: Path) -> None:
+    """Wait until the names in a folder are on the disk."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -27,7 +27,7 @@ import pyarrow.parquet as pq
 from shoal.arrow import to_arrow_array
 from shoal.errors import AlreadyExists, OutputError, SettingsError
 from shoal.io.owners import with_random_owners
-from shoal.io.private import private_folder
+from shoal.io.private import private_folder, sync_folder
 from shoal.io.table import describe, release_batches
 from shoal.lists import even_ranges, offsets_of, take_lists
 from shoal.release import Claim, Members, Release
@@ -289,7 +289,7 @@ def _move_into_place(moves: list[tuple[Path, Path]], *, overwrite: bool) -> None
             for source, target in moves:
                 _move(source, target, overwrite=overwrite)
                 moved.append(target)
-                _sync_folder(target.parent)
+                sync_folder(target.parent)
         except OSError as error:
             for target in moved:
                 target.unlink(missing_ok=True)
@@ -323,11 +323,3 @@ def _move(source: Path, target: Path, *, overwrite: bool) -> None:
         else:
             return
     source.replace(target)
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from shoal.jit import jit
+from shoal.kernels.mix import GOLDEN, MIX_1, MIX_2, mix
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,10 +26,7 @@ HOUR, DAY = 3600.0, 86400.0
 RHO, GAMMA = 0.6, 0.21
 _STAYS_PER_DAY = 10
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
-_MIX_2 = np.uint64(0x94D049BB133111EB)
-_S11, _S27, _S30, _S31 = np.uint64(11), np.uint64(27), np.uint64(30), np.uint64(31)
+_S11 = np.uint64(11)
 _LIFE, _CALLS, _FIXES, _SPOTS = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
 
 
@@ -46,16 +44,8 @@ class Land(NamedTuple):
 
 
 @jit
-def _mix(z: Any) -> Any:
-    """Scramble 64 bits (the finalizer of SplitMix64, a bijection)."""
-    z = (z ^ (z >> _S30)) * _MIX_1
-    z = (z ^ (z >> _S27)) * _MIX_2
-    return z ^ (z >> _S31)
-
-
-@jit
 def _key(seed: Any, user: Any, purpose: Any) -> Any:
-    return _mix(_mix(_mix(np.uint64(seed) + _GOLDEN) ^ np.uint64(user)) + purpose * _GOLDEN)
+    return mix(mix(mix(np.uint64(seed) + GOLDEN) ^ np.uint64(user)) + purpose * GOLDEN)
 
 
 def shuffled_ids(seed: int, first: int, last: int) -> NDArray[np.int64]:
@@ -70,8 +60,8 @@ def shuffled_ids(seed: int, first: int, last: int) -> NDArray[np.int64]:
 
 @jit
 def _uniform(rng: Any) -> float:
-    rng[0] += _GOLDEN
-    return float(_mix(rng[0]) >> _S11) * (1.0 / 9007199254740992.0)
+    rng[0] += GOLDEN
+    return float(mix(rng[0]) >> _S11) * (1.0 / 9007199254740992.0)
 
 
 @jit
@@ -83,7 +73,7 @@ def _normal(rng: Any) -> float:
 @jit
 def _unit(key: Any) -> float:
     """Give the uniform number that belongs to a key, without a state."""
-    return float(_mix(key) >> _S11) * (1.0 / 9007199254740992.0)
+    return float(mix(key) >> _S11) * (1.0 / 9007199254740992.0)
 
 
 @jit
@@ -103,9 +93,9 @@ def _pick(cumulative: Any, u: float) -> int:
 @jit
 def _spot(land: Any, spots: Any, place: int) -> tuple[float, float]:
     """Give the point, in metres, where this person is when at `place`: always the same one."""
-    key = spots + np.uint64(2 * place) * _GOLDEN
+    key = spots + np.uint64(2 * place) * GOLDEN
     radius = land.spread[place] * math.sqrt(-2.0 * math.log(1.0 - _unit(key)))
-    angle = 2.0 * math.pi * _unit(key + _GOLDEN)
+    angle = 2.0 * math.pi * _unit(key + GOLDEN)
     return land.x[place] + radius * math.cos(angle), land.y[place] + radius * math.sin(angle)
 
 
@@ -304,10 +294,10 @@ def _along(land: Any, spots: Any, a: int, b: int, share: float) -> tuple[float, 
     """Give the point at `share` of the way from place a to place b: the same gentle bend every time."""
     x0, y0 = _spot(land, spots, a)
     x1, y1 = _spot(land, spots, b)
-    bend = spots ^ (np.uint64(min(a, b)) * _MIX_1 + np.uint64(max(a, b)) * _MIX_2)
+    bend = spots ^ (np.uint64(min(a, b)) * MIX_1 + np.uint64(max(a, b)) * MIX_2)
     sign = 1.0 if a < b else -1.0
     side = 0.20 * (_unit(bend) - 0.5) * math.sin(math.pi * share)
-    side += sign * 0.08 * (_unit(bend + _GOLDEN) - 0.5) * math.sin(2.0 * math.pi * share)
+    side += sign * 0.08 * (_unit(bend + GOLDEN) - 0.5) * math.sin(2.0 * math.pi * share)
     return x0 + share * (x1 - x0) - sign * side * (y1 - y0), y0 + share * (y1 - y0) + sign * side * (x1 - x0)
 
 
@@ -356,7 +346,7 @@ def _call_times(rng: Any, n: int, days: int, weekday: int, clock: Any, order: An
 @jit
 def _serve(land: Any, rng: Any, spots: Any, stays: Any, second: Any, place: Any) -> None:
     """Write the tower that serves each call: that of the stay, one that overlaps it, or the nearest to the road."""
-    overlaps = max(0.0, 0.4 * _unit(spots + _MIX_1) - 0.1)
+    overlaps = max(0.0, 0.4 * _unit(spots + MIX_1) - 0.1)
     s = 0
     for j in range(len(second)):
         while s + 1 < len(stays) and stays[s + 1, 1] <= second[j]:
@@ -397,7 +387,7 @@ def calls_of(
     for i in range(last - first):
         user = first + i
         n, spots = _life_of(land, seed, user, diary, days, weekday, rng)
-        rng[0] = _mix(_key(seed, user, _CALLS))
+        rng[0] = mix(_key(seed, user, _CALLS))
         part = second[start : start + counts[i]]
         _call_times(rng, counts[i], days, weekday, clock, order, load, part)
         _serve(land, rng, spots, diary.stays[:n], part, place[start : start + counts[i]])

@@ -11,13 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shoal.jit import Ints, Ints32, jit
+from shoal.kernels.mix import GOLDEN, mix
 
 __all__ = ["Coarse", "Known", "draw_points", "fill_slots", "held_prefixes"]
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
-_MIX_2 = np.uint64(0x94D049BB133111EB)
-_S27, _S30, _S31 = np.uint64(27), np.uint64(30), np.uint64(31)
 _ONE = np.uint64(1)
 
 
@@ -48,16 +45,8 @@ class Known(NamedTuple):
 
 
 @jit
-def _mix(z: Any) -> Any:
-    """Scramble 64 bits (the finalizer of SplitMix64)."""
-    z = (z ^ (z >> _S30)) * _MIX_1
-    z = (z ^ (z >> _S27)) * _MIX_2
-    return z ^ (z >> _S31)
-
-
-@jit
 def _hash(key: Any, t: Any, x: Any, y: Any) -> Any:
-    return _mix(_mix(_mix(key ^ np.uint64(t)) ^ np.uint64(x)) ^ np.uint64(y))
+    return mix(mix(mix(key ^ np.uint64(t)) ^ np.uint64(x)) ^ np.uint64(y))
 
 
 @jit
@@ -83,7 +72,7 @@ def draw_points(
     rank = np.empty(most, np.uint64)
     for d in range(len(drawn)):
         user, n = drawn[d], 0
-        key = _mix(_mix(np.uint64(seed) + _GOLDEN) ^ np.uint64(user))
+        key = mix(mix(np.uint64(seed) + GOLDEN) ^ np.uint64(user))
         for i in range(offsets[user], offsets[user + 1]):
             pt, px, py = _point(coarse, t[i], x[i], y[i])
             order = _hash(key, pt, px, py)
@@ -107,7 +96,7 @@ def fill_slots(t: Ints, x: Ints, y: Ints, slots: Ints) -> None:
     """Write the numbers of distinct points into an empty hash table."""
     last = np.uint64(len(slots) - 1)
     for p in range(len(t)):
-        slot = _hash(_GOLDEN, t[p], x[p], y[p]) & last
+        slot = _hash(GOLDEN, t[p], x[p], y[p]) & last
         while slots[slot] >= 0:
             slot = (slot + _ONE) & last
         slots[slot] = p
@@ -116,7 +105,7 @@ def fill_slots(t: Ints, x: Ints, y: Ints, slots: Ints) -> None:
 @jit
 def _find(known: Any, t: Any, x: Any, y: Any) -> int:
     last = np.uint64(len(known.slots) - 1)
-    slot = _hash(_GOLDEN, t, x, y) & last
+    slot = _hash(GOLDEN, t, x, y) & last
     while known.slots[slot] >= 0:
         p = known.slots[slot]
         if known.t[p] == t and known.x[p] == x and known.y[p] == y:

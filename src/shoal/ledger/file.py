@@ -24,7 +24,7 @@ from pydantic import Field
 
 from shoal.errors import LedgerError, OutputError, SettingsError
 from shoal.interrupt import undisturbed
-from shoal.io.private import private_folder
+from shoal.io.private import private_folder, sync_folder
 from shoal.ledger.fingerprints import KEY_BYTES, People
 from shoal.settings import Settings
 
@@ -229,7 +229,7 @@ def _write(path: Path, key: bytes, releases: list[tuple[Entry, People]], *, over
                 return None
             if over:
                 (folder / path.name).replace(path)
-            _sync(path.parent)
+            sync_folder(path.parent)
     except BaseException as error:
         if handle >= 0:
             os.close(handle)
@@ -261,11 +261,3 @@ def _fill(handle: int, parts: Iterator[bytes | memoryview]) -> None:
         file.write(digest.digest())
         file.flush()
         os.fsync(file.fileno())
-
-
-def _sync(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
