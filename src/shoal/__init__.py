@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from shoal.errors import ShoalError
     from shoal.frame import Frame
     from shoal.io import from_arrow, from_pandas, from_polars, read, read_release
-    from shoal.measure import unicity
+    from shoal.measure import k_gap, stretch_effort, unicity
     from shoal.merge import k_merge
-    from shoal.methods import KConcealment, KScale, Shoal
+    from shoal.methods import Glove, KConcealment, KScale, Shoal
     from shoal.release import Claim, Release
     from shoal.synth import synthesize
     from shoal.trajectories import Trajectories
@@ -29,6 +29,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Claim",
     "Frame",
+    "Glove",
     "KConcealment",
     "KScale",
     "Release",
@@ -39,9 +40,11 @@ __all__ = [
     "from_arrow",
     "from_pandas",
     "from_polars",
+    "k_gap",
     "k_merge",
     "read",
     "read_release",
+    "stretch_effort",
     "synthesize",
     "unicity",
     "verify",
@@ -51,6 +54,7 @@ __all__ = [
 _HOME = {
     "Claim": "release",
     "Frame": "frame",
+    "Glove": "methods",
     "KConcealment": "methods",
     "KScale": "methods",
     "Release": "release",
@@ -61,9 +65,11 @@ _HOME = {
     "from_arrow": "io",
     "from_pandas": "io",
     "from_polars": "io",
+    "k_gap": "measure",
     "k_merge": "merge",
     "read": "io",
     "read_release": "io",
+    "stretch_effort": "measure",
     "synthesize": "synth",
     "unicity": "measure",
     "verify": "verifier",

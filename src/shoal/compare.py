@@ -34,6 +34,10 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
         **{constraint: {"constraint": constraint} for constraint in ("nu-k-pick", "k-pick", "full")},
         "marginal": {"picking": "marginal"},
     },
+    "glove": {
+        **{merge: {"merge": merge} for merge in ("k-merge", "two-stage")},
+        "loose": {"variant": "loose"},
+    },
 }
 _CLEAR_PEAK, _STATUS = Path("/proc/self/clear_refs"), Path("/proc/self/status")
 

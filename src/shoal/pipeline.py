@@ -353,12 +353,17 @@ def _fingerprint(method: Method, people: Trajectories) -> str:
 
 
 def _refuse_losses(release: Release) -> None:
-    """Refuse thresholds that leave out so much that the release would not verify."""
+    """Refuse settings that leave out so much that the release would not verify."""
     everything = release.samples + release.suppressed
     if release.suppressed > MAX_SUPPRESSED * everything:
+        advice = {
+            "raise --max-span and --max-duration, or leave them out": {"max_span_m", "max_duration_s"},
+            "give --variant loose, which leaves nobody out": {"variant"},
+        }
+        fitting = [words for words, settings in advice.items() if settings & set(release.parameters)]
         raise SettingsError(
             f"{release.suppressed / everything:.0%} of the samples would be left out, more than {MAX_SUPPRESSED:.0%}; "
-            "raise --max-span and --max-duration, or leave them out"
+            + "; or ".join(fitting)
         )
 
 

@@ -63,6 +63,20 @@ COMMANDS = {
         "--run-record",
         "{out}/private.json",
     ],
+    "measure": [
+        "measure",
+        "{in}/events.parquet",
+        "--k",
+        "2,5",
+        "--unicity",
+        "--sample",
+        "30",
+        "--plots",
+        "{out}/figures",
+        "--json",
+    ],
+    "measure-table": ["measure", "{in}/events.parquet", "--k", "2", "--output", "{out}/private.parquet"],
+    "measure-too-large-k": ["measure", "{in}/events.parquet", "--k", "900"],
     "dry-run": ["anonymize", "{in}/events.parquet", "{out}/r.parquet", "--dry-run"],
     "too-large-k": ["anonymize", "{in}/events.parquet", "{out}/r.parquet", "--k", "900"],
     "cut": ["anonymize", "{in}/cut.parquet", "{out}/r.parquet"],
@@ -93,6 +107,7 @@ COMMANDS = {
 
 
 FAILS = {
+    "measure-too-large-k": 2,
     "too-large-k": 2,
     "cut": 2,
     "strict": 2,

@@ -43,7 +43,7 @@ def test_every_choice_is_a_method_of_its_own():
     assert all(method.k == 4 for method in methods)
     assert {type(method) for method in methods} == set(METHODS.values())
     differing = {repr(method) for method in methods}
-    assert len(differing) == len(named) - 2  # shoal:normal and k-scale:nu-k-pick are the defaults
+    assert len(differing) == len(named) - 3  # shoal:normal, k-scale:nu-k-pick and glove:k-merge are the defaults
 
 
 @pytest.mark.parametrize(

@@ -21,12 +21,18 @@ def anonymize(
     method: Annotated[str, Parameter(help="How to hide people.")] = DEFAULT,
     k: Annotated[int, Parameter(help="Hide everyone among at least k.")] = 2,
     effort: Annotated[str | None, Parameter(help="shoal: quick, normal or thorough; else normal.")] = None,
-    max_span: Annotated[str | None, Parameter(help="shoal: leave out what needs wider boxes, e.g. 15km.")] = None,
-    max_duration: Annotated[str | None, Parameter(help="shoal: leave out what needs longer boxes, e.g. 6h.")] = None,
+    max_span: Annotated[
+        str | None, Parameter(help="shoal, glove: leave out what needs wider boxes, e.g. 15km.")
+    ] = None,
+    max_duration: Annotated[
+        str | None, Parameter(help="shoal, glove: leave out what needs longer boxes, e.g. 6h.")
+    ] = None,
     constraint: Annotated[str | None, Parameter(help="k-scale: nu-k-pick, k-pick or full.")] = None,
     candidates: Annotated[int | None, Parameter(help="k-scale, k-concealment: nearest users looked at; 100·k.")] = None,
     picking: Annotated[str | None, Parameter(help="k-scale: cost (the paper's) or marginal (better).")] = None,
     max_members: Annotated[int | None, Parameter(help="k-scale: most people in a record beside its owner.")] = None,
+    variant: Annotated[str | None, Parameter(help="glove: strict (groups stop at k) or loose; else strict.")] = None,
+    merge: Annotated[str | None, Parameter(help="glove: k-merge or two-stage (the paper's); else k-merge.")] = None,
     audit: Annotated[Path | None, Parameter(help="Private file: who is in which record.")] = None,
     run_record: Annotated[Path | None, Parameter(help="Private file: settings, exact counts, cleaning.")] = None,
     ledger: Annotated[
@@ -56,6 +62,8 @@ def anonymize(
         "candidates": candidates,
         "picking": picking,
         "max_members": max_members,
+        "variant": variant,
+        "merge": merge,
     }
     outputs = Outputs(
         paths[-1],

@@ -61,12 +61,14 @@ _COMMANDS = {
     ),
     "measure": (
         (
-            "Measure how exposed people are before publishing.\n\n"
-            "--unicity: how many people are unique from 1 to 10 random points known of them, a place and a time each, "
-            "at several resolutions; with 95 % intervals. Only aggregates are shown or saved."
+            "Measure how exposed people are before publishing, and how hard they are to hide.\n\n"
+            "--k: the k-gap, how far a person's samples must be stretched to look like k-1 others, for several k; "
+            "why (space or time, all samples or a few), and what blurring everybody alike would do. --unicity: how "
+            "many people are unique from 1 to 10 random points known of them, a place and a time each, at several "
+            "resolutions; with 95 % intervals. Only aggregates are shown; the table that --k saves names people."
         ),
-        "INPUT... --unicity [OPTIONS]",
-        "shoal measure events.parquet --unicity --points 1,2,4 --resolution native,1km/1h --tz Africa/Dakar",
+        "INPUT... --k K,… | --unicity [OPTIONS]",
+        "shoal measure events.parquet --k 2,5,10 --output gaps.parquet --plots figures --tz Africa/Dakar",
     ),
     "anonymize": (
         (

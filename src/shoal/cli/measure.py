@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from shoal.cli.console import show, show_json, working
+from shoal.cli.gaps import find_gaps, refuse_plots, save_gaps, save_plots, show_gaps
 from shoal.cli.options import Reading, Running, whole_numbers
 from shoal.errors import SettingsError
 from shoal.io import read
@@ -18,16 +19,19 @@ from shoal.measure.unicity import resolution_text
 from shoal.units import parse_metres, parse_seconds
 
 if TYPE_CHECKING:
+    from shoal.cli.gaps import Findings
     from shoal.frame import Frame
     from shoal.measure.unicity import Resolution
 
 __all__ = ["measure"]
 
 _NATIVE = "native"
+_SAMPLE = 1000
 
 
 def measure(
     *paths: Annotated[Path, Parameter(help="INPUT...: files, folders or globs to read.")],
+    k: Annotated[str | None, Parameter(help="How hard people are to hide among k: one or several, 2,5,10.")] = None,
     unicity: Annotated[bool, Parameter(help="How many people are unique from a few points known of them.")] = False,
     points: Annotated[
         str, Parameter(help="How many points are known: one or several numbers.")
@@ -35,48 +39,90 @@ def measure(
     resolution: Annotated[
         str, Parameter(help="How exactly they are known: length/duration, several with commas; native is the grid.")
     ] = "native,1km/1h",
-    sample: Annotated[int, Parameter(help="How many people to look at, drawn at random.")] = 1000,
+    sample: Annotated[
+        int | None, Parameter(help="How many people to look at, drawn at random; else all, for --unicity 1000.")
+    ] = None,
     seed: Annotated[int, Parameter(help="Of all draws: the same seed, the same figures.")] = 0,
-    output: Annotated[Path | None, Parameter(help="Save the table: .csv, .json or .parquet.")] = None,
-    overwrite: Annotated[bool, Parameter(help="Replace an existing table.")] = False,
+    output: Annotated[
+        Path | None, Parameter(help="Save the table: .csv, .json or .parquet. That of --k names people: it is private.")
+    ] = None,
+    plots: Annotated[Path | None, Parameter(help="Draw the k-gaps: a folder for SVG files.")] = None,
+    overwrite: Annotated[bool, Parameter(help="Replace what is there.")] = False,
     reading: Reading = Reading(),  # noqa: B008  frozen
     running: Running = Running(),  # noqa: B008  frozen
 ) -> int:
-    """Measure how exposed people are before publishing."""
-    if not paths:
-        raise SettingsError("name a file: shoal measure events.parquet --unicity")
-    if not unicity:
-        raise SettingsError("say what to measure: --unicity (how many people are unique from a few points)")
-    known, resolutions = whole_numbers(points, "--points 1,2,4"), _resolutions(resolution)
-    if output is not None:
-        refuse_table(output, [str(path) for path in paths], overwrite=overwrite)
+    """Measure how exposed people are before publishing, and how hard they are to hide."""
+    inputs = [str(path) for path in paths]
+    _refuse(inputs, k, unicity=unicity, output=output, plots=plots, overwrite=overwrite)
+    among = None if k is None else whole_numbers(k, "--k 2,5,10")
+    known = whole_numbers(points, "--points 1,2,4")
+    resolutions = _resolutions(resolution)
+    how: dict[str, Any] = {"threads": running.threads}
+    drawn: dict[str, Any] = {"seed": seed, **how}
     with working(quiet=running.quiet or running.json) as progress:
-        people = read(
-            [str(path) for path in paths],
-            options=reading.options(),
-            threads=running.threads,
-            memory=running.memory_bytes,
-            work_dir=running.work_dir,
-            progress=progress,
+        options: dict[str, Any] = {
+            "options": reading.options(),
+            "memory": running.memory_bytes,
+            "work_dir": running.work_dir,
+        }
+        people = read(inputs, progress=progress, **how, **options)
+        found = (
+            None
+            if among is None
+            else find_gaps(people, among, sample=sample, draw=plots is not None, progress=progress, **drawn)
         )
-        rows = count_unique(
-            people,
-            points=known,
-            resolutions=[one or _grid(people.frame) for one in resolutions],
-            sample=sample,
-            seed=seed,
-            threads=running.threads,
-            progress=progress,
-        )
-    if output is not None:
-        save_rows([row.to_dict() for row in rows], output, overwrite=overwrite)
+        rows: tuple[Unicity, ...] = ()
+        if unicity:
+            at = [one or _grid(people.frame) for one in resolutions]
+            some = _SAMPLE if sample is None else sample
+            rows = count_unique(people, points=known, resolutions=at, sample=some, progress=progress, **drawn)
+    _save(found, rows, output, plots, overwrite=overwrite)
     if running.json:
-        show_json({"ok": True, "users": len(people), "unicity": [row.to_dict() for row in rows]})
+        figures: dict[str, Any] = {} if found is None else found.to_dict()
+        if unicity:
+            figures |= {"unicity": [row.to_dict() for row in rows]}
+        show_json({"ok": True, "users": len(people), **figures})
         return 0
     for note in people.account.notes if people.account else ():
         show(f"note: {note}")
-    _show_unicity(rows, len(people))
+    if found is not None:
+        show_gaps(found)
+    if found is not None and unicity:
+        show()
+    if unicity:
+        _show_unicity(rows, len(people))
     return 0
+
+
+def _refuse(
+    inputs: list[str], k: str | None, *, unicity: bool, output: Path | None, plots: Path | None, overwrite: bool
+) -> None:
+    """Raise, before any work, for what makes no sense or could not be saved."""
+    if not inputs:
+        raise SettingsError("name a file: shoal measure events.parquet --k 2,5")
+    if k is None and not unicity:
+        raise SettingsError(
+            "say what to measure: --k 2,5 (how hard people are to hide), --unicity (who is unique), or both"
+        )
+    if output is not None and k is not None and unicity:
+        raise SettingsError("--output saves one table; measure --k and --unicity one after the other")
+    if plots is not None and k is None:
+        raise SettingsError("--plots draws k-gaps; say among how many: --k 2,5,10")
+    if output is not None:
+        refuse_table(output, inputs, overwrite=overwrite)
+    if plots is not None:
+        refuse_plots(plots, overwrite=overwrite)
+
+
+def _save(
+    found: Findings | None, rows: tuple[Unicity, ...], output: Path | None, plots: Path | None, *, overwrite: bool
+) -> None:
+    if output is not None and found is not None:
+        save_gaps(found, output, overwrite=overwrite)
+    elif output is not None:
+        save_rows([row.to_dict() for row in rows], output, overwrite=overwrite)
+    if plots is not None and found is not None:
+        save_plots(found, plots, overwrite=overwrite)
 
 
 def _resolutions(text: str) -> list[Resolution | None]:

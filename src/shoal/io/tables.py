@@ -1,4 +1,4 @@
-"""Tables of figures: aggregates that a command saves as CSV, JSON or Parquet. No published data goes this way."""
+"""Tables of figures that a command saves as CSV, JSON or Parquet, and pictures. No published data goes this way."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["refuse_table", "save_rows"]
+    import pyarrow as pa
+
+__all__ = ["refuse_table", "save_file", "save_rows", "save_table"]
 
 _ENDINGS = (".csv", ".json", ".parquet")
 _KINDS: dict[type, str] = {bool: "bool", int: "int64", float: "float64", str: "string"}
@@ -44,14 +46,36 @@ def save_rows(
     Columns are those of all rows, in the order in which they come up; what a row lacks is empty. `kinds` tells the
     type of a column that may be empty throughout (Parquet); else it is that of its values.
     """
-    refuse_existing([path], overwrite=overwrite)
     columns = list(dict.fromkeys(name for row in rows for name in row))
     whole = [{name: row.get(name) for name in columns} for row in rows]
-    content = _ENCODE[path.suffix.lower()](whole, kinds or {})
+    save_file(_ENCODE[path.suffix.lower()](whole, kinds or {}), path, overwrite=overwrite)
+
+
+def save_table(table: pa.Table, path: Path, *, overwrite: bool = False) -> None:
+    """Save figures about single people as CSV, JSON or Parquet, by the ending, for their owner's eyes only (0600)."""
+    import pyarrow as pa
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    sink = pa.BufferOutputStream()
+    if path.suffix.lower() == ".csv":
+        pa.csv.write_csv(table, sink)
+    elif path.suffix.lower() == ".parquet":
+        pa.parquet.write_table(table, sink, compression="zstd")
+    else:
+        sink.write(_json(table.to_pylist(), {}))
+    save_file(sink.getvalue().to_pybytes(), path, overwrite=overwrite, private=True)
+
+
+def save_file(content: bytes, path: Path, *, overwrite: bool = False, private: bool = False) -> None:
+    """Save a file: it is there whole or not at all. A private one can be read by its owner only."""
+    refuse_existing([path], overwrite=overwrite)
     try:
         with private_folder(path.parent) as folder:
             staged = folder / path.name
             with staged.open("xb") as file:
+                if private:
+                    os.fchmod(file.fileno(), 0o600)
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())

@@ -1,25 +1,28 @@
-"""From member lists to records: everyone's boxes, by k-merge, on several threads."""
+"""From member lists to records: everyone's boxes, by k-merge, on several threads; and identical groups from these."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shoal.kernels.groups import samples_within
 from shoal.kernels.merge import merge_records
 from shoal.lists import even_ranges, offsets_of, take_lists
 from shoal.merge import OBJECTIVES
 from shoal.parallel import run_ranges
 from shoal.progress import SILENT
+from shoal.release import Claim, Members, Release
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.merge import Objective
+    from shoal.methods.constraints import Plan
     from shoal.progress import Progress
     from shoal.trajectories import Trajectories
 
-__all__ = ["merge_all"]
+__all__ = ["group_release", "merge_all"]
 
 _SAMPLES_PER_RANGE = 200_000
 
@@ -63,3 +66,60 @@ def merge_all(
         run_ranges(fill, ranges, threads=threads, advance=advance)
     box_offsets, rows = take_lists(room, np.arange(len(n_boxes)), n_boxes)
     return box_offsets, boxes[rows]
+
+
+def group_release(
+    people: Trajectories,
+    plan: Plan,
+    offsets: NDArray[np.int64],
+    boxes: NDArray[np.int32],
+    *,
+    method: str,
+    parameters: dict[str, Any],
+    max_span_m: int | None = None,
+    max_duration_s: int | None = None,
+) -> Release:
+    """Publish every group's record once for each of its members; the claim is k-anonymity.
+
+    `boxes[offsets[g]:offsets[g+1]]` is the record of group g of the plan; `record_of` is -1 for those who are not
+    published. Boxes that are wider, higher or longer than the thresholds are left out for the whole group, and a group
+    without a box left is not published; all samples that are left out are counted. Linear.
+    """
+    offsets, boxes, lost = _within_thresholds(people, plan, offsets, boxes, max_span_m, max_duration_s)
+    published = plan.record_of >= 0
+    owners = np.flatnonzero(published & (np.diff(offsets)[plan.record_of] > 0))
+    suppressed = lost + int(people.counts[~published].sum())
+    box_offsets, rows = take_lists(offsets, plan.record_of[owners])
+    member_offsets, members = take_lists(plan.offsets, plan.record_of[owners])
+    thresholds = {"max_span_m": max_span_m, "max_duration_s": max_duration_s}
+    return Release(
+        offsets=box_offsets,
+        boxes=boxes[rows],
+        frame=people.frame,
+        method=method,
+        parameters={**parameters, **{name: value for name, value in thresholds.items() if value is not None}},
+        claim=Claim("k-anonymity", k=parameters["k"]),
+        samples=people.samples - suppressed,
+        suppressed=suppressed,
+        members=Members(owners, member_offsets, plan.members[members], people),
+    )
+
+
+def _within_thresholds(
+    people: Trajectories,
+    plan: Plan,
+    offsets: NDArray[np.int64],
+    boxes: NDArray[np.int32],
+    max_span_m: int | None,
+    max_duration_s: int | None,
+) -> tuple[NDArray[np.int64], NDArray[np.int32], int]:
+    """Leave out boxes beyond the thresholds; give what is left and how many samples were in the others."""
+    t0, t1, x0, x1, y0, y1 = boxes.T
+    side_m = (np.maximum(x1 - x0, y1 - y0) + 1.0) * people.frame.cell_m
+    duration_s = (t1 - t0 + 1.0) * people.frame.slot_s
+    kept = (side_m <= (max_span_m or np.inf)) & (duration_s <= (max_duration_s or np.inf))
+    if kept.all():
+        return offsets, boxes, 0
+    group = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    lost = samples_within(people.t, people.offsets, plan.offsets, plan.members, group[~kept], t0[~kept], t1[~kept])
+    return offsets_of(np.bincount(group[kept], minlength=len(offsets) - 1)), boxes[kept], int(lost)

@@ -4,24 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
-import numpy as np
 from pydantic import Field
 
-from shoal.kernels.groups import samples_within
-from shoal.lists import offsets_of, take_lists
 from shoal.methods.partition import EFFORTS, partition
 from shoal.methods.protocol import Estimate, Method
-from shoal.methods.records import merge_all
+from shoal.methods.records import group_release, merge_all
 from shoal.parallel import thread_count
 from shoal.progress import SILENT
-from shoal.release import Claim, Members, Release
+from shoal.release import Claim, Release
 from shoal.store import NOTHING_KEPT
 from shoal.units import Metres, Seconds  # noqa: TC001  pydantic needs them
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.methods.constraints import Plan
     from shoal.progress import Progress
     from shoal.store import Store
     from shoal.trajectories import Trajectories
@@ -76,20 +70,15 @@ class Shoal(Method):
         self.require_enough(people)
         plan = partition(people, self.k, EFFORTS[self.effort], threads=threads, progress=progress, store=store)
         offsets, boxes = merge_all(people, plan.offsets, plan.members, "members", threads=threads, progress=progress)
-        offsets, boxes, suppressed = self._suppressed(people, plan, offsets, boxes)
-        owners = np.flatnonzero(np.diff(offsets)[plan.record_of])  # a group without a box left is not published
-        box_offsets, rows = take_lists(offsets, plan.record_of[owners])
-        member_offsets, members = take_lists(plan.offsets, plan.record_of[owners])
-        return Release(
-            offsets=box_offsets,
-            boxes=boxes[rows],
-            frame=people.frame,
+        return group_release(
+            people,
+            plan,
+            offsets,
+            boxes,
             method=self.name,
-            parameters=self._parameters(),
-            claim=self.claim,
-            samples=people.samples - suppressed,
-            suppressed=suppressed,
-            members=Members(owners, member_offsets, plan.members[members], people),
+            parameters={"k": self.k},
+            max_span_m=self.max_span_m,
+            max_duration_s=self.max_duration_s,
         )
 
     @property
@@ -107,22 +96,3 @@ class Shoal(Method):
         memory = _SAMPLE_BYTES * people.samples + _PARTNER_BYTES * kept * len(people)
         memory += _PART_BYTES * thread_count(threads)
         return Estimate(int(memory), (sketch + pairs + groups) / 1e9 / thread_count(threads))
-
-    def _parameters(self) -> dict[str, object]:
-        """Give the public parameters: thresholds only if they are used."""
-        given = {"k": self.k, "max_span_m": self.max_span_m, "max_duration_s": self.max_duration_s}
-        return {name: value for name, value in given.items() if value is not None}
-
-    def _suppressed(
-        self, people: Trajectories, plan: Plan, offsets: NDArray[np.int64], boxes: NDArray[np.int32]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int32], int]:
-        """Leave out boxes beyond the thresholds; give what is left and how many samples were in the others."""
-        t0, t1, x0, x1, y0, y1 = boxes.T
-        side_m = (np.maximum(x1 - x0, y1 - y0) + 1.0) * people.frame.cell_m
-        duration_s = (t1 - t0 + 1.0) * people.frame.slot_s
-        kept = (side_m <= (self.max_span_m or np.inf)) & (duration_s <= (self.max_duration_s or np.inf))
-        if kept.all():
-            return offsets, boxes, 0
-        group = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-        lost = samples_within(people.t, people.offsets, plan.offsets, plan.members, group[~kept], t0[~kept], t1[~kept])
-        return offsets_of(np.bincount(group[kept], minlength=len(offsets) - 1)), boxes[kept], int(lost)

@@ -17,7 +17,7 @@ from shoal.verifier.audit import read_audit
 from shoal.verifier.cover import check_concealment, check_cover
 from shoal.verifier.crowd import open_crowd
 from shoal.verifier.grid import Grid
-from shoal.verifier.header import Header, check_header, read_header
+from shoal.verifier.header import Header, check_header, read_header, truth_level
 from shoal.verifier.identical import check_identical
 from shoal.verifier.integrity import check_counts, check_manifest, read_manifest, rounding
 from shoal.verifier.leaks import check_metadata, check_text, check_values
@@ -177,8 +177,11 @@ def _open(
         findings.say("Integrity not checked, nor leaks: the release is in memory, there is no file yet.")
         findings.skip("integrity and leaks")
         frame = release.frame
-        said = [getattr(release.claim, name) or release.parameters.get(name) for name in ("k", "tau_s", "epsilon_s")]
-        header = Header(Grid(frame.crs, frame.cell_m, frame.slot_s), release.claim, *said)
+        asked = ("k", "tau_s", "epsilon_s")
+        k, tau_s, epsilon_s = (getattr(release.claim, name) or release.parameters.get(name) for name in asked)
+        truth = truth_level(release.method, release.parameters)
+        grid = Grid(frame.crs, frame.cell_m, frame.slot_s)
+        header = Header(grid, release.claim, k, tau_s, epsilon_s, truth)
         records = records_of_release(release, threads=threads)
         return _Opened(header, records, _audit_of(release), suppressed=release.suppressed)
     file = open_file(release)
@@ -316,17 +319,15 @@ def _check_audit(
     if witnesses is None:
         return people, None
     declared, tolerance = _declared(opened, suppressed)
-    check = check_members if witnesses.first is None else check_merged
-    return check(
-        findings,
-        people,
-        opened.records,
-        witnesses,
-        declared=declared,
-        tolerance=tolerance,
-        max_suppressed=max_suppressed,
-        threads=threads,
-    )
+    given: dict[str, Any] = {
+        "declared": declared,
+        "tolerance": tolerance,
+        "max_suppressed": max_suppressed,
+        "threads": threads,
+    }
+    if witnesses.first is not None:
+        return check_merged(findings, people, opened.records, witnesses, **given)
+    return check_members(findings, people, opened.records, witnesses, level=opened.header.truth, **given)
 
 
 def _declared(opened: _Opened, suppressed: int | None) -> tuple[int, int]:
@@ -362,7 +363,16 @@ def _check_claim(
     if name not in _CHECKED:
         raise CannotCheck(f"the claim {name} is about points, not boxes; it can't be checked here")
     if name == "k-anonymity":
-        check_identical(findings, people, opened.records, k, witnesses=witnesses, stated=stated, threads=threads)
+        check_identical(
+            findings,
+            people,
+            opened.records,
+            k,
+            witnesses=witnesses,
+            stated=stated,
+            level=opened.header.truth,
+            threads=threads,
+        )
     elif name in ("k-concealment", "cover") or windows is None:
         check_cover(findings, people.whole(), opened.records, k, witnesses=witnesses, exact=exact, threads=threads)
     if name == "k-concealment":

@@ -13,7 +13,7 @@ from shoal.verifier.grid import Grid
 if TYPE_CHECKING:
     from shoal.verifier.verdict import Findings
 
-__all__ = ["Header", "check_header", "parse_json", "read_header"]
+__all__ = ["Header", "check_header", "parse_json", "read_header", "truth_level"]
 
 _KEYS = {"format", "method", "parameters", "claim", "cell_m", "slot_s", "crs"}
 _METHOD = re.compile(r"[a-z][a-z0-9-]{0,23}")
@@ -26,6 +26,12 @@ _SETTINGS: dict[str, dict[str, tuple[str, ...] | None]] = {
         "candidates": None,
         "picking": ("marginal",),
         "max_members": None,
+    },
+    "glove": {
+        "variant": ("strict", "loose"),
+        "merge": ("k-merge", "two-stage"),
+        "max_span_m": None,
+        "max_duration_s": None,
     },
     "kte-hide": {"tau_s": None, "epsilon_s": None},
 }
@@ -44,13 +50,18 @@ _TERMS = {
 
 @dataclass(frozen=True)
 class Header:
-    """What verification needs of the `shoal` object; what the claim does not say is taken from the parameters."""
+    """What verification needs of the `shoal` object; what the claim does not say is taken from the parameters.
+
+    `truth` is the level of truth: `member` (every box holds a sample of every member of its record) or `group` (of
+    some member).
+    """
 
     grid: Grid
     claim: Claim
     k: int | None
     tau_s: int | None = None
     epsilon_s: int | None = None
+    truth: str = "member"
 
 
 def parse_json(text: bytes) -> Any:
@@ -89,10 +100,20 @@ def read_header(stated: Any) -> Header | None:
     except ValueError:
         return None
     settings = parameters if isinstance(parameters, dict) else {}
-    asked = [getattr(understood, name) or settings.get(name) for name in ("k", "tau_s", "epsilon_s")]
-    if not all(value is None or _is_count(value) for value in asked):
+    k, tau_s, epsilon_s = (getattr(understood, name) or settings.get(name) for name in ("k", "tau_s", "epsilon_s"))
+    if not all(value is None or _is_count(value) for value in (k, tau_s, epsilon_s)):
         return None
-    return Header(Grid(crs, int(cell_m), int(slot_s)), understood, *asked)
+    truth = truth_level(stated.get("method"), settings)
+    return Header(Grid(crs, int(cell_m), int(slot_s)), understood, k, tau_s, epsilon_s, truth)
+
+
+def truth_level(method: Any, parameters: dict[str, Any]) -> str:
+    """Give the level of truth that a method promises: only GLOVE with its own merging is not about every member.
+
+    >>> truth_level("glove", {"merge": "two-stage"}), truth_level("glove", {"merge": "k-merge"})
+    ('group', 'member')
+    """
+    return "group" if method == "glove" and parameters.get("merge") == "two-stage" else "member"
 
 
 def check_header(findings: Findings, stated: dict[str, Any]) -> None:

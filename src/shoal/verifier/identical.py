@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.verifier.search import covering, index_rarest
+from shoal.errors import CannotCheck
+from shoal.verifier.arrays import spread
+from shoal.verifier.search import covering, holders, index_boxes, index_rarest, mark_boxes
+from shoal.verifier.truth import check_some
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,6 +35,7 @@ def check_identical(
     *,
     witnesses: Witnesses | None = None,
     stated: int | None = None,
+    level: str = "member",
     threads: int | None = None,
 ) -> None:
     """Check the claim `k-anonymity(k)`.
@@ -39,7 +43,8 @@ def check_identical(
     Records are identical, box by box, in groups of at least k; there are no more records than users; every
     user's samples are inside the record of a group, two-way (with an audit: of her own); and every group has at
     least k such users, or a copied record would hide one person among her own copies. `stated` is how many
-    samples at most are said to be suppressed where no audit tells which: see `_check_partly`.
+    samples at most are said to be suppressed where no audit tells which: see `_check_partly`. With the `level` of
+    truth `group`, one-way: every box holds a sample of somebody who is inside its record.
     """
     unique = records.unique
     small = int((unique.weights < k).sum())
@@ -49,6 +54,9 @@ def check_identical(
     findings.fail_if(not len(records), "identical", "There is no record.")
     findings.figures["groups"] = len(unique)
     findings.figures["min_group"] = int(unique.weights.min()) if len(unique) else 0
+    if level == "group" and witnesses is None:
+        _check_one_way(findings, people, unique, k, stated, threads)
+        return
     if stated is not None:
         _check_partly(findings, people, unique, k, stated, threads)
         return
@@ -92,6 +100,40 @@ def _check_partly(findings: Findings, people: Crowd, unique: Records, k: int, st
     _check_persons(findings, persons, k)
     if least.sum() > stated:
         findings.fail("suppression", "More samples are outside every group than were stated to be suppressed.")
+
+
+def _check_one_way(
+    findings: Findings, people: Crowd, unique: Records, k: int, stated: int | None, threads: int | None
+) -> None:
+    """Check what can be seen, without an audit, where a box may be about some of its group only.
+
+    Every group has at least k users all of whose samples are inside its record, every box holds a sample of one of
+    them, and everybody is inside some record; with suppression, all but so many samples as were `stated`. Whoever lost
+    some samples only is inside none: if there are too many of these, only the audit tells.
+    """
+    index = index_boxes(unique)
+    persons, marked = np.zeros(len(unique), dtype=np.int64), np.zeros(len(unique.boxes), dtype=bool)
+    inside = np.zeros(len(people), dtype=bool)
+    for start, part in people.parts():
+        for first in range(0, len(part), _USERS):
+            last = min(first + _USERS, len(part))
+            ends, record = holders(index, part.offsets[first : last + 1], part.t, part.x, part.y, threads=threads)
+            user = first + spread(np.diff(ends))
+            inside[start + user] = True
+            persons += np.bincount(record, minlength=len(unique))
+            mark_boxes(part, unique, user, record, marked)
+    left_out = ~inside & (people.counts > 0)
+    if stated is not None and int(people.counts[left_out].sum()) > stated:
+        raise CannotCheck(
+            "samples were suppressed, so loss can't be told from suppression; give the audit file: --audit"
+        )
+    if stated is None:
+        findings.fail_if(
+            left_out.any(), "identical", f"{int(left_out.sum()):,} users are not inside the record of a group."
+        )
+        findings.figures["min_cover"] = 0 if left_out.any() else findings.figures["min_group"]
+    check_some(findings, marked)
+    _check_persons(findings, persons, k)
 
 
 def _check_persons(findings: Findings, persons: NDArray[np.int64], k: int) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from shoal.verifier.original import Original
     from shoal.verifier.records import Records
 
-__all__ = ["BoxIndex", "Held", "Pairs", "covering", "hold", "holders", "index_boxes", "index_rarest"]
+__all__ = ["BoxIndex", "Held", "Pairs", "covering", "hold", "holders", "index_boxes", "index_rarest", "mark_boxes"]
 
 _QUERIES = 2_000  # in one call of a kernel: well below a second
 _HOUR, _PLACE = 6, 4  # bits of slots and of cells that share a counter of the crowd
@@ -446,6 +446,44 @@ def hold(
     none = np.empty(0, np.int32)
     _hold(samples, records.boxes, records.sound, records.offsets, users, record, held, none if tally is None else tally)
     return held
+
+
+@jit
+def _mark(
+    people: _Samples,
+    boxes: Any,
+    sound: NDArray[np.bool_],
+    first: Ints,
+    users: Ints,
+    record: Ints,
+    marked: NDArray[np.bool_],
+) -> None:
+    for n in range(len(users)):
+        p, stop = people.offsets[users[n]], people.offsets[users[n] + 1]
+        if not sound[record[n]]:
+            continue
+        for b in range(first[record[n]], first[record[n] + 1]):
+            while p < stop and people.t[p] < boxes[b, 0]:
+                p += 1
+            while p < stop and people.t[p] <= boxes[b, 1]:
+                if _holds(boxes[b], people.t[p], people.x[p], people.y[p]):
+                    marked[b] = True
+                p += 1
+
+
+def mark_boxes(
+    people: Original,
+    records: Records,
+    users: NDArray[np.int64],
+    record: NDArray[np.int64],
+    marked: NDArray[np.bool_],
+) -> None:
+    """Mark the boxes of `record[p]` that hold a sample of `users[p]`, for each pair; sound records only.
+
+    Cost: a walk through the samples and boxes of each pair.
+    """
+    samples = _Samples(people.t, people.x, people.y, people.offsets)
+    _mark(samples, records.boxes, records.sound, records.offsets, users, record, marked)
 
 
 def _ranges(n: int) -> list[tuple[int, int]]:

@@ -1,4 +1,4 @@
-"""Truth: nothing created, nothing lost that is not counted, every box about every member of its record."""
+"""Truth: nothing created, nothing lost that is not counted, every box about the members of its record."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from shoal.parallel import run_ranges
 from shoal.verifier.arrays import ROWS, blocks, fresh, spread
-from shoal.verifier.search import hold
+from shoal.verifier.search import hold, mark_boxes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from shoal.verifier.records import Catalogue, Records
     from shoal.verifier.verdict import Findings
 
-__all__ = ["check_boxes", "check_members", "check_suppressed", "check_true"]
+__all__ = ["check_boxes", "check_each", "check_members", "check_some", "check_suppressed", "check_whole"]
 
 
 def check_boxes(findings: Findings, records: Catalogue) -> None:
@@ -42,28 +42,35 @@ def check_members(
     declared: int,
     tolerance: float,
     max_suppressed: float,
+    level: str = "member",
     threads: int | None = None,
 ) -> tuple[Crowd, Witnesses]:
-    """Check truth of level `member`, and suppression, with the members that an audit names.
+    """Check truth, and suppression, with the members that an audit names.
 
-    Every box of a record holds a sample of every member, and every sample of a member that was not suppressed is
-    in a box (in one only, since boxes are disjoint). A sample that none of the user's records holds is
-    suppressed; held by some only is a failure. `declared` is the count that was stated, within `tolerance`: if it
-    is 0, a sample that no record holds is lost, not suppressed. Gives the people with their published samples
-    and the witnesses with the outcome for each pair.
+    Every sample of a member that was not suppressed is in a box (in one only, since boxes are disjoint), and every box
+    of a record holds a sample of every member (level `member`) or of some member (level `group`). A sample that none
+    of the user's records holds is suppressed; held by some only is a failure. `declared` is the count that was stated,
+    within `tolerance`: if it is 0, a sample that no record holds is lost, not suppressed. Gives the people with their
+    published samples and the witnesses with the outcome for each pair.
     """
     pairs = _pairs(witnesses, records, len(people))
+    marked = np.zeros(len(records.unique.boxes) if level == "group" else 0, dtype=bool)
     published = check_suppressed(
         findings,
         people,
-        lambda start, part: _check_part(part, records.unique, pairs, start, threads),
+        lambda start, part: _check_part(part, records.unique, pairs, start, marked, threads),
         declared=declared,
         tolerance=tolerance,
         max_suppressed=max_suppressed,
     )
     whole = (pairs.samples == published.counts[pairs.users])[pairs.of]
+    check_whole(findings, whole)
+    if level == "group":
+        check_some(findings, marked)
+        _note_empty(findings, pairs, records.unique)
+        return published, witnesses.checked(whole)
     true = (pairs.boxes == records.unique.counts[pairs.records])[pairs.of]
-    check_true(findings, whole, true)
+    check_each(findings, true)
     return published, witnesses.checked(whole & true)
 
 
@@ -95,11 +102,34 @@ def check_suppressed(
     return published
 
 
-def check_true(findings: Findings, whole: NDArray[np.bool_], true: NDArray[np.bool_]) -> None:
-    """Check that, for all claimed pairs, a record holds all samples of its member, and all its boxes hold one."""
-    lost, created = int((~whole).sum()), int((~true).sum())
+def check_whole(findings: Findings, whole: NDArray[np.bool_]) -> None:
+    """Check that, for all claimed pairs, the record holds all published samples of its member."""
+    lost = int((~whole).sum())
     findings.fail_if(lost, "truth", f"{lost:,} members have samples that their record does not hold.")
+
+
+def check_each(findings: Findings, true: NDArray[np.bool_]) -> None:
+    """Check truth of level `member`: for all claimed pairs, every box of the record holds a sample of the member."""
+    created = int((~true).sum())
     findings.fail_if(created, "truth", f"{created:,} members have no sample in a box of their record.")
+
+
+def check_some(findings: Findings, marked: NDArray[np.bool_]) -> None:
+    """Check truth of level `group`: every box was marked, for it holds a sample of somebody in its record."""
+    created = int((~marked).sum())
+    findings.fail_if(created, "truth", f"{created:,} boxes hold no sample of anybody in their record.")
+
+
+def _note_empty(findings: Findings, pairs: _Pairs, records: Records) -> None:
+    """Report how often a member of a record has no sample in a box of it: what level `group` does without."""
+    boxes = int(records.counts[pairs.records].sum())
+    share = 1 - int(pairs.boxes.sum()) / boxes if boxes else 0.0
+    findings.figures["truth_level"] = "group"
+    findings.figures["empty_pairs_share"] = round(share, 6)
+    findings.say(
+        f"Truth is of the weaker level `group`: of all pairs of a box and a member of its record, {share:.1%} are "
+        "without a sample of that member."
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,9 +162,12 @@ def _pairs(witnesses: Witnesses, records: Catalogue, users: int) -> _Pairs:
 
 
 def _check_part(
-    part: Original, records: Records, pairs: _Pairs, start: int, threads: int | None
+    part: Original, records: Records, pairs: _Pairs, start: int, marked: NDArray[np.bool_], threads: int | None
 ) -> tuple[int, NDArray[np.bool_]]:
-    """Fill in the pairs of a part's users; give how many samples only some records hold, and which any does."""
+    """Fill in the pairs of a part's users; give how many samples only some records hold, and which any does.
+
+    `marked`, if it is not empty: mark the boxes that hold a sample.
+    """
     first = pairs.first[start : start + len(part) + 1]
     claimed = np.diff(first)
     held = np.zeros(len(part.t), dtype=bool)
@@ -150,6 +183,8 @@ def _check_part(
             pairs.samples[mine], pairs.boxes[mine] = hold(
                 part, records, users, pairs.records[mine], tally=tally[skipped:]
             )
+            if len(marked):
+                mark_boxes(part, records, users, pairs.records[mine], marked)
         held[rows] = tally > 0
         if claimed[begin:end].max(initial=0) > 1:
             mixed.append(int((held[rows] & (tally < claimed[begin:end].take(spread(part.counts[begin:end])))).sum()))

@@ -10,7 +10,7 @@ import numpy as np
 from shoal.jit import jit
 from shoal.parallel import run_ranges
 from shoal.verifier.arrays import blocks
-from shoal.verifier.truth import check_suppressed, check_true
+from shoal.verifier.truth import check_each, check_suppressed, check_whole
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -70,7 +70,8 @@ def check_merged(
         tolerance=tolerance,
         max_suppressed=max_suppressed,
     )
-    check_true(findings, claimed.whole, claimed.true)
+    check_whole(findings, claimed.whole)
+    check_each(findings, claimed.true)
     good = np.empty(len(order), dtype=bool)
     good[order] = claimed.whole & claimed.true
     return published, witnesses.checked(good)

@@ -1,0 +1,381 @@
+"""The k-1 users at the least stretch effort, exactly, with few efforts computed (000, Eq. 10-11).
+
+An effort is the mean, over the samples of the longer user a, of the least (space + time) to the samples of b. It is
+never less than the least space plus the least time, each sought alone; and those are cheap:
+
+- space: a user's positions are a few *places*, boxes that hold them all. No sample is nearer to b than its place is
+  to the nearest place of b.
+- time: the duration is cut into equal bins; for every user and bin, the *gap* says how far b's nearest sample is from
+  any instant in it, at least. One byte each, rounded down.
+
+From the sum of these floors over a's samples, the effort itself grows as sample after sample is replaced by what it
+truly costs; as soon as it is above the effort of the k-1st nearest so far, the user is left. Users come in the order of
+their floors, so that few are begun. No user is left for any other reason: the result is that of looking at everybody.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from shoal.jit import jit
+from shoal.kernels.stretch import TIE, any_sample, near_sample, nearest_parts
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shoal.jit import Floats, Ints, Ints32
+    from shoal.kernels.stretch import Scale
+
+__all__ = [
+    "MOST_PLACES",
+    "Floors",
+    "effort_from",
+    "fill_gaps",
+    "fill_places",
+    "longer",
+    "mean_parts",
+    "nearest_users",
+    "rough_floor",
+    "space_floor",
+    "time_floor",
+]
+
+MOST_PLACES = 32
+_MORE_GUESSES = 8
+_GUESSED = 32  # users to either side, in the order by space, among whom the first guesses are
+
+
+class Floors(NamedTuple):
+    """Everybody's samples, and what floors are made of.
+
+    User u has the samples offsets[u]…offsets[u+1], at most as many places from places[u] on, n_places[u] of them, the
+    one with the most samples first: `box` (x0, x1, y0, y1) and `weight`, the samples in it. `place` says which of her
+    places a sample is in, `bin` in which part of time. gaps[u, bin] is in steps of `step`. `hull` holds all her places.
+    """
+
+    offsets: Ints
+    t: Ints32
+    x: Ints32
+    y: Ints32
+    place: NDArray[np.uint8]
+    bin: NDArray[np.uint16]
+    places: Ints
+    n_places: Ints32
+    box: Ints32
+    weight: Ints32
+    hull: Ints32
+    gaps: NDArray[np.uint8]
+    step: int
+
+
+@jit
+def fill_gaps(floors: Floors, scale: Scale, begin: int, width: int, start: int, stop: int) -> None:
+    """Fill `bin` and `gaps` of users start…stop, for bins `width` slots wide from slot `begin` on."""
+    for u in range(start, stop):
+        s = floors.offsets[u]
+        end = floors.offsets[u + 1]
+        for p in range(s, end):
+            floors.bin[p] = (int(floors.t[p]) - begin) // width
+        for b in range(floors.gaps.shape[1]):
+            first = begin + b * width
+            last = first + width - 1
+            while s < end and floors.t[s] < first:
+                s += 1
+            away = scale.time_cap
+            if s < end:
+                away = min(away, scale.time * max(0, int(floors.t[s]) - last))
+            if s > floors.offsets[u]:
+                away = min(away, scale.time * (first - int(floors.t[s - 1])))
+            floors.gaps[u, b] = away // floors.step
+
+
+@jit
+def _enclose(x: Ints32, y: Ints32, rows: Ints, start: int, stop: int, box: Ints32) -> None:
+    """Fill the box around some samples."""
+    box[0] = box[1] = x[rows[start]]
+    box[2] = box[3] = y[rows[start]]
+    for r in range(start + 1, stop):
+        px = x[rows[r]]
+        py = y[rows[r]]
+        box[0] = min(box[0], px)
+        box[1] = max(box[1], px)
+        box[2] = min(box[2], py)
+        box[3] = max(box[3], py)
+
+
+@jit
+def _split(values: Ints32, rows: Ints, start: int, stop: int, at: int) -> int:
+    """Bring the rows with values up to `at` to the front; give where the others begin."""
+    front = start
+    for r in range(start, stop):
+        if values[rows[r]] <= at:
+            rows[front], rows[r] = rows[r], rows[front]
+            front += 1
+    return front
+
+
+@jit
+def fill_places(floors: Floors, start: int, stop: int) -> None:
+    """Fill the places of users start…stop: halve the box with the most samples × extent until there is no room."""
+    starts = np.empty(MOST_PLACES + 1, np.int64)
+    boxes = np.empty((MOST_PLACES, 4), np.int32)
+    counts = np.empty(MOST_PLACES, np.int64)
+    for u in range(start, stop):
+        first = floors.offsets[u]
+        rows = np.arange(first, floors.offsets[u + 1])
+        room = floors.places[u + 1] - floors.places[u]
+        starts[0] = 0
+        starts[1] = len(rows)
+        _enclose(floors.x, floors.y, rows, 0, len(rows), boxes[0])
+        floors.hull[u] = boxes[0]
+        n = 1
+        while n < room:
+            widest = 0
+            most = 0
+            for g in range(n):
+                extent = int(boxes[g, 1]) - boxes[g, 0] + boxes[g, 3] - boxes[g, 2]
+                if extent * (starts[g + 1] - starts[g]) > most:
+                    most = extent * (starts[g + 1] - starts[g])
+                    widest = g
+            if most == 0:
+                break
+            low, high = starts[widest], starts[widest + 1]
+            west, east, south, north = boxes[widest]
+            if int(east) - west >= int(north) - south:
+                cut = _split(floors.x, rows, low, high, (int(west) + east) // 2)
+            else:
+                cut = _split(floors.y, rows, low, high, (int(south) + north) // 2)
+            for g in range(n, widest, -1):
+                starts[g + 1] = starts[g]
+                if g < n:
+                    boxes[g + 1] = boxes[g]
+            starts[widest + 1] = cut
+            _enclose(floors.x, floors.y, rows, low, cut, boxes[widest])
+            _enclose(floors.x, floors.y, rows, cut, high, boxes[widest + 1])
+            n += 1
+        for g in range(n):
+            counts[g] = starts[g] - starts[g + 1]
+        order = np.argsort(counts[:n], kind="mergesort")
+        floors.n_places[u] = n
+        for rank in range(n):
+            g = order[rank]
+            floors.box[floors.places[u] + rank] = boxes[g]
+            floors.weight[floors.places[u] + rank] = -counts[g]
+            for r in range(starts[g], starts[g + 1]):
+                floors.place[rows[r]] = rank
+
+
+@jit
+def _apart(low: int, high: int, other_low: int, other_high: int) -> int:
+    """Give how far apart two ranges are, 0 if they touch or overlap."""
+    return max(0, int(other_low) - high, int(low) - other_high)
+
+
+@jit
+def rough_floor(floors: Floors, a: int, b: int, scale: Scale) -> int:
+    """Give a floor of the sum of efforts: a's first place alone, and whatever is around b."""
+    g = floors.places[a]
+    box = floors.box
+    hull = floors.hull
+    apart = _apart(box[g, 0], box[g, 1], hull[b, 0], hull[b, 1]) + _apart(box[g, 2], box[g, 3], hull[b, 2], hull[b, 3])
+    return int(floors.weight[g]) * min(scale.space * apart, scale.space_cap)
+
+
+@jit
+def space_floor(floors: Floors, a: int, b: int, scale: Scale, most: float, away: Ints) -> int:
+    """Give a floor of the sum of efforts by space alone, and fill that of a sample in each place of a."""
+    box = floors.box
+    begin = floors.places[b]
+    end = begin + floors.n_places[b]
+    total = 0
+    for n in range(floors.n_places[a]):
+        g = floors.places[a] + n
+        west, east, south, north = int(box[g, 0]), int(box[g, 1]), int(box[g, 2]), int(box[g, 3])
+        least = int(scale.space_cap)
+        for h in range(begin, end):
+            apart = max(0, box[h, 0] - east, west - box[h, 1]) + max(0, box[h, 2] - north, south - box[h, 3])
+            least = min(least, apart)
+        away[n] = min(scale.space * least, scale.space_cap)
+        total += int(floors.weight[g]) * away[n]
+        if total > most:
+            break
+    return total
+
+
+@jit
+def time_floor(floors: Floors, a: int, b: int) -> int:
+    """Give a floor of the sum of efforts by time alone."""
+    gaps = floors.gaps[b]
+    total = 0
+    for p in range(floors.offsets[a], floors.offsets[a + 1]):
+        total += int(gaps[floors.bin[p]])
+    return total * floors.step
+
+
+@jit
+def effort_from(floors: Floors, a: int, b: int, scale: Scale, floor: int, most: float, away: Ints) -> int:
+    """Give the sum of efforts from a's samples to b's, or something above `most` that it is not less than.
+
+    `floor` is the floor of it by space and time, and `away` what `space_floor` filled.
+    """
+    t, x, y = floors.t, floors.x, floors.y
+    gaps = floors.gaps[b]
+    b0 = floors.offsets[b]
+    b1 = floors.offsets[b + 1]
+    j = b0
+    total = floor
+    for i in range(floors.offsets[a], floors.offsets[a + 1]):
+        while j < b1 and t[j] < t[i]:
+            j += 1
+        best, _ = near_sample(t, x, y, i, b0, b1, j, scale)
+        by_space = away[floors.place[i]]
+        if best > scale.time_cap + by_space:
+            best, _ = any_sample(t, x, y, i, b0, b1, scale)
+        total += best - by_space - int(gaps[floors.bin[i]]) * floors.step
+        if total > most:
+            break
+    return total
+
+
+@jit
+def longer(offsets: Ints, u: int, v: int) -> tuple[int, int]:
+    """Give the two users, first the one whose samples are averaged over: the longer, else first in canonical order."""
+    of_u = offsets[u + 1] - offsets[u]
+    of_v = offsets[v + 1] - offsets[v]
+    if of_u > of_v or (of_u == of_v and u < v):
+        return u, v
+    return v, u
+
+
+@jit
+def _key(effort: float) -> float:
+    """Give what efforts are compared by: they are equal if they are to TIE."""
+    return float(np.rint(effort / TIE))
+
+
+@jit
+def _insert(near: Ints, efforts: Floats, user: int, effort: float) -> None:
+    """Insert a user where her effort belongs; efforts equal to TIE keep canonical order."""
+    p = len(near) - 1
+    key = _key(effort)
+    last = _key(efforts[p])
+    if key > last or (key == last and user > near[p]):
+        return
+    while p > 0:
+        before = _key(efforts[p - 1])
+        if key > before or (key == before and user > near[p - 1]):
+            break
+        near[p] = near[p - 1]
+        efforts[p] = efforts[p - 1]
+        p -= 1
+    near[p] = user
+    efforts[p] = effort
+
+
+@jit
+def _try(floors: Floors, u: int, v: int, scale: Scale, near: Ints, efforts: Floats, away: Ints) -> None:
+    """Compute the effort of two users, as far as it may be among the nearest, and insert it."""
+    a, b = longer(floors.offsets, u, v)
+    whole = float(scale.space_cap + scale.time_cap) * (floors.offsets[a + 1] - floors.offsets[a])
+    most = (efforts[-1] + TIE) * whole
+    floor = space_floor(floors, a, b, scale, np.inf, away) + time_floor(floors, a, b)
+    total = effort_from(floors, a, b, scale, floor, most, away)
+    if total <= most:
+        _insert(near, efforts, v, total / whole)
+
+
+@jit
+def _first_guesses(
+    floors: Floors, u: int, some: Ints, scale: Scale, near: Ints, efforts: Floats, away: Ints, tried: Ints32
+) -> int:
+    """Try the most likely of some users, so that there is something to beat; give how many were tried."""
+    guesses = np.full(len(some), np.inf)
+    for n in range(len(some)):
+        if some[n] != u:
+            a, b = longer(floors.offsets, u, some[n])
+            total = space_floor(floors, a, b, scale, np.inf, away) + time_floor(floors, a, b)
+            guesses[n] = total / (floors.offsets[a + 1] - floors.offsets[a])
+    order = np.argsort(guesses)
+    likely = min(len(some) - 1, len(near) + _MORE_GUESSES)
+    for rank in range(likely):
+        v = some[order[rank]]
+        tried[v] = u
+        _try(floors, u, v, scale, near, efforts, away)
+    return likely
+
+
+@jit
+def nearest_users(
+    floors: Floors, scale: Scale, users: Ints, by_space: Ints, where: Ints, near: Ints, efforts: Floats, counts: Ints
+) -> None:
+    """Fill the others at the least stretch effort to some users, nearest first, ties in canonical order.
+
+    by_space is an order of all users in which neighbours are likely to be alike, where[u] a user's place in it; the
+    result does not depend on it. counts gets efforts begun, and floors of both kinds, space and time.
+    """
+    n_users = len(floors.offsets) - 1
+    kept = near.shape[1]
+    away = np.empty(MOST_PLACES, np.int64)
+    left = np.empty(n_users, np.int64)
+    floor = np.empty(n_users)
+    tried = np.full(n_users, -1, np.int32)
+    whole = float(scale.space_cap + scale.time_cap)
+    reach = max(_GUESSED, kept)
+    for q in range(len(users)):
+        u = users[q]
+        near[q] = -1
+        efforts[q] = np.inf
+        low = max(0, min(where[u] - reach, n_users - 2 * reach - 1))
+        some = by_space[low : low + 2 * reach + 1]
+        counts[0] += _first_guesses(floors, u, some, scale, near[q], efforts[q], away, tried)
+        n = 0
+        for v in range(n_users):
+            if v == u or tried[v] == u:
+                continue
+            a, b = longer(floors.offsets, u, v)
+            length = floors.offsets[a + 1] - floors.offsets[a]
+            most = (efforts[q, kept - 1] + TIE) * whole * length
+            if rough_floor(floors, a, b, scale) > most:
+                continue
+            counts[1] += 1
+            total = space_floor(floors, a, b, scale, most, away)
+            if total > most:
+                continue
+            counts[2] += 1
+            total += time_floor(floors, a, b)
+            if total <= most:
+                left[n] = v
+                floor[n] = total / (whole * length)
+                n += 1
+        order = np.argsort(floor[:n], kind="mergesort")  # of the same floor, in canonical order
+        for rank in range(n):
+            v = left[order[rank]]
+            least = _key(floor[order[rank]])
+            last = _key(efforts[q, kept - 1])
+            if least > last:
+                break
+            if least < last or v < near[q, kept - 1]:
+                counts[0] += 1
+                _try(floors, u, v, scale, near[q], efforts[q], away)
+
+
+@jit
+def mean_parts(
+    offsets: Ints, t: Ints32, x: Ints32, y: Ints32, scale: Scale, users: Ints, near: Ints, space: Floats, time: Floats
+) -> None:
+    """Fill the part of space and of time in the effort between some users and each of those near them."""
+    longest = 1
+    for u in range(len(offsets) - 1):
+        longest = max(longest, offsets[u + 1] - offsets[u])
+    spaces = np.empty(longest, np.int64)
+    times = np.empty(longest, np.int64)
+    whole = float(scale.space_cap + scale.time_cap)
+    for q in range(len(users)):
+        for n in range(near.shape[1]):
+            a, b = longer(offsets, users[q], near[q, n])
+            a0, a1 = offsets[a], offsets[a + 1]
+            nearest_parts(t, x, y, a0, a1, offsets[b], offsets[b + 1], scale, spaces, times)
+            space[q, n] = spaces[: a1 - a0].sum() / (whole * (a1 - a0))
+            time[q, n] = times[: a1 - a0].sum() / (whole * (a1 - a0))

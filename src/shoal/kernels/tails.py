@@ -1,0 +1,94 @@
+"""How unevenly a person's samples are hard to hide: Gini coefficient and tail weight (001, Eq. 6-7)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal.jit import jit
+from shoal.kernels.kgap import longer
+from shoal.kernels.stretch import nearest_parts
+
+if TYPE_CHECKING:
+    from shoal.jit import Floats, Ints, Ints32
+    from shoal.kernels.stretch import Scale
+
+__all__ = ["NORMAL_TAIL", "gini_of_sorted", "tail_of_sorted", "uneven_parts"]
+
+NORMAL_TAIL = 2.3263478740408408 / 0.6744897501960817  # (Φ⁻¹(.99)-Φ⁻¹(.5)) / (Φ⁻¹(.75)-Φ⁻¹(.5))
+
+
+@jit
+def gini_of_sorted(values: Floats) -> float:
+    """Give the Gini coefficient of ascending values, none negative; 0 if all are 0.
+
+    G = 2·Σ i·s_(i) / (N·Σ s) - (N+1)/N. Eq. 6 of 001 is misprinted.
+    """
+    n = len(values)
+    total = 0.0
+    weighted = 0.0
+    for i in range(n):
+        total += values[i]
+        weighted += (i + 1) * values[i]
+    if total == 0.0:
+        return 0.0
+    return 2.0 * weighted / (n * total) - (n + 1) / n
+
+
+@jit
+def _quantile(values: Floats, percent: int) -> float:
+    """Give the least value that at least so many of a hundred do not exceed: the inverse of the empirical CDF."""
+    at = (percent * len(values) + 99) // 100 - 1
+    return float(values[at])
+
+
+@jit
+def tail_of_sorted(values: Floats) -> float:
+    """Give the tail weight index of ascending values (001, Eq. 7); NaN if a quarter of them is equal to the median."""
+    middle = _quantile(values, 50)
+    upper = _quantile(values, 75) - middle
+    if upper == 0.0:
+        return np.nan
+    return (_quantile(values, 99) - middle) / upper / NORMAL_TAIL
+
+
+@jit
+def uneven_parts(
+    offsets: Ints,
+    t: Ints32,
+    x: Ints32,
+    y: Ints32,
+    scale: Scale,
+    users: Ints,
+    near: Ints,
+    gini: Floats,
+    tail: Floats,
+    sums: Floats,
+) -> None:
+    """Fill the Gini coefficient, the tail weight and the sum of a user's sample efforts, of their space and their time.
+
+    The efforts are those between the user and each of those near her, sample by sample of the longer.
+    """
+    parts = np.empty((3, 0), np.int64)
+    whole = float(scale.space_cap + scale.time_cap)
+    for q in range(len(users)):
+        n = 0
+        for v in near[q]:
+            a, _ = longer(offsets, users[q], v)
+            n += offsets[a + 1] - offsets[a]
+        if n > parts.shape[1]:
+            parts = np.empty((3, 2 * n), np.int64)
+        n = 0
+        for v in near[q]:
+            a, b = longer(offsets, users[q], v)
+            a0, a1 = offsets[a], offsets[a + 1]
+            nearest_parts(t, x, y, a0, a1, offsets[b], offsets[b + 1], scale, parts[1, n:], parts[2, n:])
+            n += a1 - a0
+        for p in range(n):
+            parts[0, p] = parts[1, p] + parts[2, p]
+        for kind in range(3):
+            values = np.sort(parts[kind, :n]) / whole
+            gini[q, kind] = gini_of_sorted(values)
+            tail[q, kind] = tail_of_sorted(values)
+            sums[q, kind] = values.sum()

@@ -1,0 +1,144 @@
+"""`shoal measure --k`, as a person or a program meets it."""
+
+import json
+import stat
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+import shoal
+from shoal.cli import main
+from shoal.measure.plots import PLOTS
+
+
+@pytest.fixture
+def call(capsys):
+    """Run a command in this process; gives (exit code, standard output, standard error)."""
+
+    def _call(*arguments):
+        with pytest.raises(SystemExit) as done:
+            main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return done.value.code, captured.out, captured.err
+
+    return _call
+
+
+def test_the_form_other_programs_rely_on(call, events, tmp_path):
+    path = tmp_path / "gaps.parquet"
+    code, _, err = call("measure", events, "--k", "2,4", "--output", path)
+    assert code == 0, err
+    table = pq.read_table(path)
+    assert table.column_names == ["uid", "k", "gap", "space", "time"]
+    assert table.num_rows == 240
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    gaps = shoal.k_gap(shoal.read(events), [2, 4])
+    assert table.equals(gaps.table())
+    columns = {name: np.array(table[name]) for name in table.column_names}
+    assert set(columns["k"].tolist()) == {2, 4}
+    assert np.allclose(columns["gap"], columns["space"] + columns["time"], atol=1e-12)
+    assert set(columns["uid"].tolist()) == set(pq.read_table(events)["uid"].to_pylist())
+
+
+def test_in_plain_words(call, events):
+    code, out, err = call("measure", events, "--k", "2,5")
+    assert code == 0, err
+    lines = out.splitlines()
+    assert "k-gaps of 120 of 120 people" in lines[0]
+    rows = [line.split() for line in lines[3:5]]
+    assert [row[0] for row in rows] == ["2", "5"]
+    assert all(0 <= float(figure) <= 1 for row in rows for figure in row[1:5])
+    assert float(rows[0][2]) <= float(rows[1][2])
+    assert "20 km / 8 h" in out
+    assert "radius of gyration" in out
+    assert "Nobody is the same as one other person" in out
+    assert "--k 5" in lines[-1]
+
+
+def test_figures_for_programs(call, events):
+    code, out, _ = call("measure", events, "--k", "3,2", "--sample", "30", "--seed", "4", "--json")
+    assert code == 0
+    found = json.loads(out)
+    gaps = shoal.k_gap(shoal.read(events), [3, 2], sample=30, seed=4)
+    assert [row["k"] for row in found["k_gap"]] == [3, 2]
+    assert [row["people"] for row in found["k_gap"]] == [30, 30]
+    assert [row["mean"] for row in found["k_gap"]] == pytest.approx(gaps.gap.mean(axis=0).tolist())
+    first = found["k_gap"][0]
+    assert first["space_km"] / 20 * 0.5 + first["time_min"] / 480 * 0.5 == pytest.approx(first["mean"])
+    assert found["tails"]["k"] == 2
+    assert found["users"] == 120
+    assert [level["space_m"] for level in found["generalization"]][-1] == 20_000
+    assert -1 <= found["correlations"]["irregularity_min"]["pearson"] <= 1
+
+
+@pytest.mark.parametrize("ending", ["csv", "json"])
+def test_other_tables(call, events, tmp_path, ending):
+    path = tmp_path / f"gaps.{ending}"
+    assert call("measure", events, "--k", "2", "--sample", "7", "--output", path)[0] == 0
+    rows = pyarrow.csv.read_csv(path).to_pylist() if ending == "csv" else json.loads(path.read_text())
+    assert len(rows) == 7
+    assert list(rows[0]) == ["uid", "k", "gap", "space", "time"]
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    code, _, err = call("measure", events, "--k", "2", "--output", path)
+    assert (code, "--overwrite" in err) == (2, True)
+
+
+def test_plots_are_inert_and_whole(call, events, tmp_path):
+    folder = tmp_path / "figures"
+    code, _, err = call("measure", events, "--k", "2,5", "--sample", "40", "--plots", folder)
+    assert code == 0, err
+    assert sorted(path.name for path in folder.iterdir()) == sorted(PLOTS)
+    for path in folder.iterdir():
+        root = ET.parse(path).getroot()
+        assert root.tag.endswith("svg")
+        kinds = {element.tag.split("}")[1] for element in root.iter()}
+        assert kinds <= {"svg", "title", "rect", "text", "path", "circle"}
+        assert "http" not in path.read_text().replace('xmlns="http://www.w3.org/2000/svg"', "")
+    assert call("measure", events, "--k", "2", "--plots", folder)[0] == 2
+    assert call("measure", events, "--k", "2", "--sample", "9", "--plots", folder, "--overwrite")[0] == 0
+
+
+def test_both_at_once(call, events):
+    code, out, _ = call("measure", events, "--k", "2", "--unicity", "--points", "4", "--sample", "20")
+    assert code == 0
+    assert "k-gaps of 20 of 120" in out
+    assert "of 20 drawn from 120" in out
+    code, out, _ = call("measure", events, "--k", "2", "--unicity", "--points", "4", "--json")
+    found = json.loads(out)
+    assert found["k_gap"][0]["people"] == 120
+    assert found["unicity"][0]["people"] == 120
+
+
+def test_settings_in_a_file(call, events, tmp_path):
+    (tmp_path / "run.toml").write_text('[measure]\nk = "2,3"\nsample = 5\n')
+    code, out, err = call("measure", events, "--config", tmp_path / "run.toml", "--json")
+    assert code == 0, err
+    assert [(row["k"], row["people"]) for row in json.loads(out)["k_gap"]] == [(2, 5), (3, 5)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (["--k", "two"], "--k"),
+        (["--k", "1"], "from 2"),
+        (["--k", ","], "from 2"),
+        (["--k", "2,121"], "120 people"),
+        (["--k", "2", "--sample", "0"], "sample"),
+        (["--k", "2", "--unicity", "--output", "t.parquet"], "one table"),
+        (["--k", "2", "--output", "t.txt"], ".parquet"),
+        (["--unicity", "--plots", "figures"], "--k"),
+        (["--k", "2", "--plots", "none/figures"], "does not exist"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(call, events, tmp_path, monkeypatch, arguments, hint):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = call("measure", events, *arguments)
+    assert code == 2
+    assert hint in err
+    assert err.startswith("shoal: ")
+    assert err.count("\n") == 1
+    assert "Traceback" not in out + err
+    assert list(tmp_path.iterdir()) == []
