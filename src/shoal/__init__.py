@@ -15,13 +15,16 @@ if TYPE_CHECKING:
     from shoal.attacks import attack
     from shoal.errors import ShoalError
     from shoal.frame import Frame
-    from shoal.io import from_arrow, from_pandas, from_polars, read, read_release
+    from shoal.io import from_arrow, from_pandas, from_polars, read, read_release, read_traces
     from shoal.measure import k_gap, stretch_effort, unicity
     from shoal.merge import k_merge
-    from shoal.methods import Glove, KConcealment, KScale, Shoal
+    from shoal.methods import GeoIndistinguishability, Glove, KConcealment, KScale, Promesse, Shoal, Uniform
+    from shoal.points import PointRelease
     from shoal.release import Claim, Release
     from shoal.synth import synthesize
+    from shoal.traces import Traces
     from shoal.trajectories import Trajectories
+    from shoal.utility import evaluate
     from shoal.verifier import verify
 
 __version__ = "0.1.0"
@@ -29,14 +32,20 @@ __version__ = "0.1.0"
 __all__ = [
     "Claim",
     "Frame",
+    "GeoIndistinguishability",
     "Glove",
     "KConcealment",
     "KScale",
+    "PointRelease",
+    "Promesse",
     "Release",
     "Shoal",
     "ShoalError",
+    "Traces",
     "Trajectories",
+    "Uniform",
     "attack",
+    "evaluate",
     "from_arrow",
     "from_pandas",
     "from_polars",
@@ -44,6 +53,7 @@ __all__ = [
     "k_merge",
     "read",
     "read_release",
+    "read_traces",
     "stretch_effort",
     "synthesize",
     "unicity",
@@ -54,14 +64,20 @@ __all__ = [
 _HOME = {
     "Claim": "release",
     "Frame": "frame",
+    "GeoIndistinguishability": "methods",
     "Glove": "methods",
     "KConcealment": "methods",
     "KScale": "methods",
+    "PointRelease": "points",
+    "Promesse": "methods",
     "Release": "release",
     "Shoal": "methods",
     "ShoalError": "errors",
+    "Traces": "traces",
     "Trajectories": "trajectories",
+    "Uniform": "methods",
     "attack": "attacks",
+    "evaluate": "utility",
     "from_arrow": "io",
     "from_pandas": "io",
     "from_polars": "io",
@@ -69,6 +85,7 @@ _HOME = {
     "k_merge": "merge",
     "read": "io",
     "read_release": "io",
+    "read_traces": "io",
     "stretch_effort": "measure",
     "synthesize": "synth",
     "unicity": "measure",

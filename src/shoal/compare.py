@@ -14,7 +14,7 @@ from shoal.interrupt import raise_if_asked
 from shoal.io.tables import refuse_table, save_rows
 from shoal.measure.precision import Precision, precision
 from shoal.memory import require_memory
-from shoal.methods import METHODS
+from shoal.methods import METHODS, BoxMethod, CrowdMethod
 from shoal.progress import SILENT
 from shoal.trajectories import Trajectories
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
 
-    from shoal.methods import Method
     from shoal.progress import Progress
 
 __all__ = ["Compared", "Contest", "compare", "contests", "refuse_table", "save_table"]
@@ -38,6 +37,10 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
         **{merge: {"merge": merge} for merge in ("k-merge", "two-stage")},
         "loose": {"variant": "loose"},
     },
+    "uniform": {
+        f"{cell}/{slot}": {"cell_m": cell, "slot_s": slot}
+        for cell, slot in (("1km", "1h"), ("2km", "2h"), ("5km", "4h"), ("20km", "8h"))
+    },
 }
 _CLEAR_PEAK, _STATUS = Path("/proc/self/clear_refs"), Path("/proc/self/status")
 
@@ -47,7 +50,7 @@ class Contest:
     """One run of a comparison: what it was called, and the method with its parameters."""
 
     name: str
-    method: Method
+    method: BoxMethod
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +58,7 @@ class Compared:
     """One line of the table. `peak_memory_bytes` is the whole process's, None where the system does not tell."""
 
     method: str
-    k: int
+    k: int | None
     claim: str
     precision: Precision
     seconds: float
@@ -72,12 +75,15 @@ def contests(names: Sequence[str], ks: Sequence[int]) -> list[Contest]:
 
     Raises SettingsError, with the choices, for what is not known.
 
-    >>> [(one.name, one.method.k) for one in contests(["shoal", "k-scale:full"], [2, 5])]
+    Methods without a k run once.
+
+    >>> [(one.name, one.method.among) for one in contests(["shoal", "k-scale:full"], [2, 5])]
     [('shoal', 2), ('k-scale:full', 2), ('shoal', 5), ('k-scale:full', 5)]
     """
     if not names or not ks:
         raise SettingsError("name at least one method and one k: --methods shoal,k-scale --k 2,5")
-    return [Contest(name, _method(name, k)) for k in dict.fromkeys(ks) for name in dict.fromkeys(names)]
+    runs = [Contest(name, _method(name, k)) for k in dict.fromkeys(ks) for name in dict.fromkeys(names)]
+    return list({(run.name, run.method.among): run for run in runs}.values())
 
 
 def compare(
@@ -106,7 +112,7 @@ def compare(
     lines = []
     with progress.stage("runs", len(runs)) as advance:
         for run in runs:
-            lines.append(_measured(run, people, threads, _Named(progress, f"{run.name}, k = {run.method.k}: ")))
+            lines.append(_measured(run, people, threads, _Named(progress, f"{run.name}, k = {run.method.among}: ")))
             raise_if_asked()
             advance(1)
     return lines
@@ -117,24 +123,27 @@ def save_table(lines: Sequence[Compared], path: Path, *, overwrite: bool = False
     save_rows([line.to_dict() for line in lines], path, kinds={"peak_memory_bytes": int}, overwrite=overwrite)
 
 
-def _method(name: str, k: int) -> Method:
+def _method(name: str, k: int) -> BoxMethod:
     plain, colon, variant = name.partition(":")
-    if plain not in METHODS:
+    kind = METHODS.get(plain)
+    if kind is None or not issubclass(kind, BoxMethod):
         raise SettingsError(f"no such method; choose among: {', '.join(_choices())}")
     known = VARIANTS.get(plain, {})
     if colon and variant not in known:
         also = [choice for choice in _choices() if choice.partition(":")[0] == plain]
         raise SettingsError(f"no such variant of {plain}; choose among: {', '.join(also)}")
-    return METHODS[plain](k=k, **known.get(variant, {}))
+    given = known.get(variant, {})
+    return kind(k=k, **given) if issubclass(kind, CrowdMethod) else kind(**given)
 
 
 def _choices() -> list[str]:
     """Give everything that can be compared."""
-    return [name for plain in METHODS for name in (plain, *(f"{plain}:{word}" for word in VARIANTS.get(plain, {})))]
+    boxes = [plain for plain, kind in METHODS.items() if issubclass(kind, BoxMethod)]
+    return [name for plain in boxes for name in (plain, *(f"{plain}:{word}" for word in VARIANTS.get(plain, {})))]
 
 
 def _measured(run: Contest, people: Trajectories, threads: int | None, progress: Progress) -> Compared:
-    run.method.anonymize(_few(people, run.method.k), threads=threads)
+    run.method.anonymize(_few(people, run.method.among or 2), threads=threads)
     gc.collect()
     peak_known = _forget_peak()
     started = time.perf_counter()
@@ -143,7 +152,7 @@ def _measured(run: Contest, people: Trajectories, threads: int | None, progress:
     peak = _peak_bytes() if peak_known else None
     return Compared(
         method=run.name,
-        k=run.method.k,
+        k=run.method.among,
         claim=str(release.claim),
         precision=precision(release),
         seconds=seconds,

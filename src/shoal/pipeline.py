@@ -13,16 +13,18 @@ import numpy as np
 
 from shoal.errors import NotVerified, OutputError, SettingsError
 from shoal.interrupt import raise_if_asked
-from shoal.io import read
+from shoal.io import read, read_traces
 from shoal.io.account import Account
 from shoal.io.private import drop_kept, kept_folder
 from shoal.io.sources import expand
 from shoal.io.write import manifest_path, refuse_existing, refuse_form, write_release
 from shoal.ledger import open_book
 from shoal.memory import require_memory
-from shoal.methods import METHODS
+from shoal.methods import METHODS, BoxMethod, PointMethod
+from shoal.points import PointRelease
 from shoal.progress import SILENT
 from shoal.store import Folder
+from shoal.traces import Traces
 from shoal.verifier import MAX_SUPPRESSED, verify
 
 if TYPE_CHECKING:
@@ -83,7 +85,7 @@ class Published:
 
     account: Account
     estimate: Estimate
-    release: Release | None = None
+    release: Release | PointRelease | None = None
     verdict: Verdict | None = None
     overlap: Overlap | None = None
     notes: tuple[str, ...] = ()
@@ -93,6 +95,14 @@ class Published:
         """Give the release in figures: size and precision."""
         if self.release is None:
             return {}
+        if isinstance(self.release, PointRelease):
+            return {
+                "records": len(self.release),
+                "points": self.release.samples,
+                "traces_discarded": self.release.discarded,
+                "fixes_discarded": self.release.suppressed,
+                "seconds": self.seconds,
+            }
         side_m, duration_s = self.release.spans()
         return {
             "records": len(self.release),
@@ -108,6 +118,14 @@ class Published:
     def table(self) -> list[tuple[str, Any]]:
         """Give the figures as lines to print."""
         of = self.figures()
+        if "points" in of:
+            return [
+                ("records", of["records"]),
+                ("points", of["points"]),
+                ("traces discarded", of["traces_discarded"]),
+                ("fixes in them", of["fixes_discarded"]),
+                ("seconds", f"{of['seconds']:.1f}"),
+            ]
         return [
             ("records", of["records"]),
             ("boxes", of["boxes"]),
@@ -180,26 +198,28 @@ def _publish(
 ) -> Published:
     started = time.perf_counter()
     _refuse_outputs([*inputs, *([options.cells] if options.cells else [])], outputs)
-    _refuse_settings(outputs, chosen, seed=seed, resume=means.resume)
+    _refuse_settings(outputs, chosen, options, seed=seed, resume=means.resume)
     scratch = means.work_dir or outputs.path.parent
     with open_book(outputs.ledger, allow_overlap=outputs.allow_overlap) as book:
-        people = read(
-            inputs, options=options, threads=means.threads, memory=means.memory, work_dir=scratch, progress=progress
-        )
+        people = _people(inputs, chosen, options, means, scratch, progress)
         _refuse_form(outputs, chosen, people.frame.crs)
-        account = people.account or Account(rows_read=people.samples, kept_rows=people.samples)
+        account = people.account or Account(rows_read=0)
         estimate = _affordable(chosen, people, means)
         book.meet(people)
         raise_if_asked()
         if dry_run:
             return Published(account=account, estimate=estimate)
         with _finished_parts(chosen, people, outputs, scratch, means) as store:
-            release = chosen.anonymize(people, threads=means.threads, progress=progress, **store)
+            begun = time.perf_counter()
+            release = _made(chosen, people, seed, store, means, progress)
+            record = _record(chosen, options, account, time.perf_counter() - begun)
             _refuse_losses(release)
             verdicts: list[Verdict] = []
 
             def check(written: Path, audit: pa.Table | None) -> None:
-                verdicts.append(_verified(inputs, written, audit, release, chosen.k, options, means, scratch, progress))
+                verdicts.append(
+                    _verified(inputs, written, audit, release, chosen.among, options, means, scratch, progress)
+                )
                 book.intend(release, written, outputs.path)
 
             published = write_release(
@@ -207,7 +227,7 @@ def _publish(
                 outputs.path,
                 audit=outputs.audit,
                 run_record=outputs.run_record,
-                record=_record(chosen, options, account),
+                record=record,
                 overwrite=outputs.overwrite,
                 geo=outputs.geo,
                 compact=outputs.compact,
@@ -226,12 +246,52 @@ def _publish(
     )
 
 
+def _people(
+    inputs: Sequence[str | Path],
+    method: Method,
+    options: ReadOptions,
+    means: Means,
+    scratch: Path,
+    progress: Progress,
+) -> Trajectories | Traces:
+    """Read what the method takes: samples on the grid, or fixes as they are."""
+    how: dict[str, Any] = {"options": options, "threads": means.threads, "memory": means.memory}
+    reader = read_traces if method.takes == "fixes" else read
+    return reader(inputs, work_dir=scratch, progress=progress, **how)
+
+
+def _made(
+    method: Method,
+    people: Trajectories | Traces,
+    seed: int | None,
+    store: dict[str, Any],
+    means: Means,
+    progress: Progress,
+) -> Release | PointRelease:
+    """Run the method; a release without a record would tell nothing, and is refused."""
+    how: dict[str, Any] = {"threads": means.threads, "progress": progress}
+    release: Release | PointRelease
+    if isinstance(method, PointMethod) and isinstance(people, Traces):
+        release = method.anonymize(people, seed=seed, **how)
+    elif isinstance(method, BoxMethod) and not isinstance(people, Traces):
+        release = method.anonymize(people, **how, **store)
+    else:
+        raise _mismatch(method)
+    if len(release) == 0:
+        raise SettingsError("nothing is left to publish: every trace is too short for the step; give a smaller --step")
+    return release
+
+
+def _mismatch(method: Method) -> SettingsError:
+    return SettingsError(f"{method.name} can't be run on what was read for it")
+
+
 def _verified(
     inputs: Sequence[str | Path],
     written: Path,
     audit: pa.Table | None,
-    release: Release,
-    k: int,
+    release: Release | PointRelease,
+    k: int | None,
     options: ReadOptions,
     means: Means,
     scratch: Path,
@@ -253,11 +313,11 @@ def _verified(
     return verdict
 
 
-def _left(memory: int | None, release: Release) -> int | None:
+def _left(memory: int | None, release: Release | PointRelease) -> int | None:
     """Give what a limit of memory leaves to the check: the release is there twice by then, and the samples once."""
     if memory is None:
         return None
-    return max(memory // 4, memory - 2 * release.boxes.nbytes - _SAMPLE_BYTES * release.samples)
+    return max(memory // 4, memory - 2 * release.nbytes - _SAMPLE_BYTES * release.samples)
 
 
 def _require_ok(verdict: Verdict) -> None:
@@ -280,9 +340,11 @@ def _method(name: str, parameters: dict[str, Any]) -> Method:
     return chosen(**parameters)
 
 
-def _refuse_settings(outputs: Outputs, chosen: Method, *, seed: int | None, resume: bool) -> None:
+def _refuse_settings(outputs: Outputs, chosen: Method, options: ReadOptions, *, seed: int | None, resume: bool) -> None:
     """Refuse, before any work, settings that do not go together."""
     _refuse_form(outputs, chosen, "unknown yet")
+    if chosen.takes != "fixes":
+        options.require_whole_users()
     if seed is not None and seed < 0:
         raise SettingsError("a seed is a whole number from 0 on")
     if resume and not chosen.resumable:
@@ -316,25 +378,33 @@ def _same_file(ledger: Path | None, targets: Sequence[Path]) -> bool:
 
 
 def _refuse_form(outputs: Outputs, method: Method, crs: str | None) -> None:
-    refuse_form(outputs.path, outputs.audit, method.claim, crs, geo=outputs.geo, compact=outputs.compact)
+    points = method.takes == "fixes"
+    refuse_form(outputs.path, outputs.audit, method.claim, crs, geo=outputs.geo, compact=outputs.compact, points=points)
 
 
-def _affordable(method: Method, people: Trajectories, means: Means) -> Estimate:
+def _affordable(method: Method, people: Trajectories | Traces, means: Means) -> Estimate:
     """Estimate the work; refuse it if it won't fit into memory."""
-    method.require_enough(people)
-    estimate = method.estimate(people, threads=means.threads)
-    fewer = "fewer --candidates, " if "candidates" in type(method).model_fields else ""
-    advice = f"use {fewer}a shorter --period or a smaller --bbox"
+    if isinstance(method, PointMethod) and isinstance(people, Traces):
+        estimate = method.estimate(people, threads=means.threads)
+        larger = "a larger --step, " if "step_m" in type(method).model_fields else ""
+        advice = f"use {larger}a shorter --period or a smaller --bbox"
+    elif isinstance(method, BoxMethod) and not isinstance(people, Traces):
+        method.require_enough(people)
+        estimate = method.estimate(people, threads=means.threads)
+        fewer = "fewer --candidates, " if "candidates" in type(method).model_fields else ""
+        advice = f"use {fewer}a shorter --period or a smaller --bbox"
+    else:
+        raise _mismatch(method)
     require_memory(estimate.memory_bytes, method.name, advice, limit=means.memory)
     return estimate
 
 
 @contextmanager
 def _finished_parts(
-    method: Method, people: Trajectories, outputs: Outputs, scratch: Path, means: Means
+    method: Method, people: Trajectories | Traces, outputs: Outputs, scratch: Path, means: Means
 ) -> Iterator[dict[str, Any]]:
     """Give the store of finished parts, as an argument, to a method that resumes; kept until all is published."""
-    if not means.resume:
+    if not means.resume or isinstance(people, Traces):
         drop_kept(scratch, outputs.path.name)
         yield {}
         return
@@ -352,8 +422,10 @@ def _fingerprint(method: Method, people: Trajectories) -> str:
     return digest.hexdigest()[:32]
 
 
-def _refuse_losses(release: Release) -> None:
+def _refuse_losses(release: Release | PointRelease) -> None:
     """Refuse settings that leave out so much that the release would not verify."""
+    if isinstance(release, PointRelease):
+        return
     everything = release.samples + release.suppressed
     if release.suppressed > MAX_SUPPRESSED * everything:
         advice = {
@@ -367,8 +439,8 @@ def _refuse_losses(release: Release) -> None:
         )
 
 
-def _record(method: Method, options: ReadOptions, account: Account) -> dict[str, Any]:
-    """Give what the private run record holds besides counts and seed: enough to run it again."""
+def _record(method: Method, options: ReadOptions, account: Account, seconds: float) -> dict[str, Any]:
+    """Give what the private run record holds besides counts and seed: enough to run it again, and how long it took."""
     import shoal
 
     return {
@@ -377,4 +449,5 @@ def _record(method: Method, options: ReadOptions, account: Account) -> dict[str,
         "parameters": method.model_dump(),
         "read": options.model_dump(mode="json"),
         "cleaning": account.to_dict(),
+        "seconds": round(seconds, 3),
     }

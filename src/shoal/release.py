@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
 
 import numpy as np
 
@@ -20,10 +20,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.frame import Frame
+    from shoal.traces import Traces
     from shoal.trajectories import Trajectories
 
-__all__ = ["CLAIMS", "Claim", "Members", "Release"]
+__all__ = ["CLAIMS", "Claim", "Members", "Release", "Tabular"]
 
+P = TypeVar("P", bound="Trajectories | Traces")
 _INT32 = 2**31
 CLAIMS = (
     "k-anonymity",
@@ -249,11 +251,11 @@ def _most(value: float | None) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Members:
+class Members(Generic[P]):
     """Who is in a record: private, never part of the published file.
 
     `owners[r]` is the user published as record r, `indices[offsets[r]:offsets[r+1]]` are the users merged into
-    it, the owner first. All are canonical indices of `people`, the original. Where the owners are left to chance,
+    it, the owner first. All are indices of the labels of `people`, the original. Where the owners are left to chance,
     the columns of `matchings` (records, k) are k disjoint ways to give everyone one of her records; the writer
     draws one that mixes them.
     """
@@ -261,12 +263,56 @@ class Members:
     owners: NDArray[np.int64]
     offsets: NDArray[np.int64]
     indices: NDArray[np.int64]
-    people: Trajectories
+    people: P
     matchings: NDArray[np.int64] | None = None
 
 
+class Tabular:
+    """What every release can do once it is a table."""
+
+    method: str
+    parameters: dict[str, Any]
+    claim: Claim
+    members: Members[Any] | None
+
+    def to_arrow(self) -> pa.Table:
+        """Give the table that is published, records numbered as they are here (the writer renumbers them)."""
+        from shoal.io.table import release_table
+
+        return release_table(self)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Give the published table as a pandas frame."""
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> pl.DataFrame:
+        """Give the published table as a Polars frame (needs the extra `polars`)."""
+        import polars as pl
+
+        frame = pl.from_arrow(self.to_arrow())
+        if not isinstance(frame, pl.DataFrame):
+            raise TypeError("Polars gave no frame")
+        return frame
+
+    def write(self, path: str | Path, **options: Any) -> Self:
+        """Publish to a file: see `shoal.io.write.write_release` for the options; gives what was published.
+
+        Unless another `check` is given, the written file is verified against the people it was made of before
+        anything is published; raises NotVerified. A release that was read from a file is written as it is.
+        """
+        from shoal.io.write import write_release
+        from shoal.verifier import verify
+
+        def check(written: Path, audit: pa.Table | None) -> None:
+            if self.members is not None:
+                k = self.claim.k or self.parameters.get("k")
+                verify(self.members.people, written, k=k, audit=audit).raise_if_broken()
+
+        return cast("Self", write_release(cast("Any", self), path, **{"check": check, **options}))
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Release:
+class Release(Tabular):
     """A set of records, each a time-ordered sequence of boxes.
 
     `boxes` is an (m, 6) int32 array `t0, t1, x0, x1, y0, y1` of inclusive granules of `frame`; record r is
@@ -284,7 +330,7 @@ class Release:
     claim: Claim
     samples: int = 0
     suppressed: int = 0
-    members: Members | None = field(default=None)
+    members: Members[Trajectories] | None = field(default=None)
     multiplicity: NDArray[np.int32] | None = field(default=None)
 
     def __len__(self) -> int:
@@ -303,30 +349,24 @@ class Release:
         side = ((x1 - x0 + 1) + (y1 - y0 + 1)) / 2 * self.frame.cell_m
         return side, (t1 - t0 + 1) * self.frame.slot_s
 
-    def to_arrow(self, *, geo: bool = False) -> pa.Table:
-        """Give the table that is published, records numbered as they are here (the writer renumbers them)."""
-        from shoal.io.table import release_table
+    @property
+    def period_s(self) -> tuple[int, int]:
+        """The first and the last second of UTC that a record speaks of."""
+        first, last = self.frame.epoch_s(np.array([self.boxes[:, 0].min(), self.boxes[:, 1].max()])).tolist()
+        return first, last
 
-        return release_table(self, geo=geo)
-
-    def to_pandas(self) -> pd.DataFrame:
-        """Give the published table as a pandas frame."""
-        return self.to_arrow().to_pandas()
-
-    def to_polars(self) -> pl.DataFrame:
-        """Give the published table as a Polars frame (needs the extra `polars`)."""
-        import polars as pl
-
-        frame = pl.from_arrow(self.to_arrow())
-        if not isinstance(frame, pl.DataFrame):
-            raise TypeError("Polars gave no frame")
-        return frame
+    @property
+    def nbytes(self) -> int:
+        """How much memory the records take."""
+        return self.boxes.nbytes
 
     def to_geopandas(self) -> gpd.GeoDataFrame:
         """Give the boxes as WGS84 polygons (needs the extra `geo`)."""
         import geopandas as gpd
 
-        table = self.to_arrow(geo=True)
+        from shoal.io.table import release_table
+
+        table = release_table(self, geo=True)
         geometry = gpd.GeoSeries.from_wkb(table["geometry"].to_pandas(), crs="OGC:CRS84")
         return gpd.GeoDataFrame(table.drop_columns("geometry").to_pandas(), geometry=geometry)
 
@@ -335,19 +375,3 @@ class Release:
         if self.frame.crs is None:
             raise SettingsError("points need geography: this data came as grid cells without a CRS")
         return self.to_arrow().select(["uid", "datetime", "lat", "lng"]).to_pandas()
-
-    def write(self, path: str | Path, **options: Any) -> Release:
-        """Publish to a file: see `shoal.io.write.write_release` for the options; gives what was published.
-
-        Unless another `check` is given, the written file is verified against the people it was made of before
-        anything is published; raises NotVerified. A release that was read from a file is written as it is.
-        """
-        from shoal.io.write import write_release
-        from shoal.verifier import verify
-
-        def check(written: Path, audit: pa.Table | None) -> None:
-            if self.members is not None:
-                k = self.claim.k or self.parameters.get("k")
-                verify(self.members.people, written, k=k, audit=audit).raise_if_broken()
-
-        return write_release(self, path, **{"check": check, **options})

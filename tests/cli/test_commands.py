@@ -15,7 +15,9 @@ def test_version(call):
     assert call("--version")[1].strip() == shoal.__version__
 
 
-@pytest.mark.parametrize("command", ["demo", "synth", "inspect", "measure", "anonymize", "verify", "attack", "compare"])
+@pytest.mark.parametrize(
+    "command", ["demo", "synth", "inspect", "measure", "anonymize", "verify", "attack", "evaluate", "compare"]
+)
 def test_help_shows_an_example(call, command):
     code, out, _ = call(command, "--help")
     assert code == 0

@@ -27,10 +27,12 @@ GROUND = {
     "memory",
     "parallel",
     "parts",
+    "points",
     "progress",
     "release",
     "settings",
     "store",
+    "traces",
     "trajectories",
     "units",
 }
@@ -45,9 +47,22 @@ MAY_IMPORT = {
     "methods": {"kernels", "neighbours", "measure", "merge"},
     "verifier": {"io"},
     "attacks": {"io", "kernels", "verifier", "measure"},
+    "utility": {"io", "kernels"},
     "pipeline": {"io", "ledger", "methods", "verifier"},
     "compare": {"io", "measure", "methods"},
-    "cli": {"attacks", "compare", "io", "methods", "measure", "synth", "verifier", "pipeline"},
+    "compare_points": {"attacks", "io", "methods", "utility"},
+    "cli": {
+        "attacks",
+        "compare",
+        "compare_points",
+        "io",
+        "methods",
+        "measure",
+        "synth",
+        "utility",
+        "verifier",
+        "pipeline",
+    },
 }
 
 

@@ -101,6 +101,11 @@ COMMANDS = {
     ],
     "attack-fails": ["attack", "{in}/events.parquet", "{release}", "--k", "50"],
     "attack-wrong": ["attack", "{in}/events.parquet", "{release}", "--attack", "owner", "--audit", "{release}"],
+    "promesse": ["anonymize", "{in}/events.parquet", "{out}/r.parquet", "--method", "promesse", "--split-gap", "4h"],
+    "promesse-too-long": ["anonymize", "{in}/events.parquet", "{out}/r.csv", "--method", "promesse", "--step", "90km"],
+    "evaluate": ["evaluate", "{in}/events.parquet", "{release}", "--audit", "{audit}", "--output", "{out}/table.csv"],
+    "evaluate-fails": ["evaluate", "{in}/events.parquet", "{release}", "--audit", "{release}"],
+    "compare-points": ["compare", "{in}/events.parquet", "--methods", "raw,promesse", "--output", "{out}/table.json"],
     "synth": ["synth", "{out}/s.parquet", "--users", "5", "--days", "1"],
     "demo": ["demo", "--users", "40", "--folder", "{out}/demo"],
 }
@@ -115,6 +120,8 @@ FAILS = {
     "verify-fails": 1,
     "attack-fails": 1,
     "attack-wrong": 2,
+    "promesse-too-long": 2,
+    "evaluate-fails": 2,
 }
 
 

@@ -14,7 +14,7 @@ from shoal import compare as room
 from shoal.compare import compare, contests, refuse_table, save_table
 from shoal.errors import AlreadyExists, OutputError, SettingsError, TooFewUsers, TooLarge
 from shoal.measure import precision
-from shoal.methods import METHODS
+from shoal.methods import METHODS, BoxMethod
 from tests.people import random_people
 
 COLUMNS = [
@@ -40,8 +40,8 @@ def lines():
 def test_every_choice_is_a_method_of_its_own():
     named = room._choices()
     methods = [one.method for one in contests(named, [4])]
-    assert all(method.k == 4 for method in methods)
-    assert {type(method) for method in methods} == set(METHODS.values())
+    assert all(method.among in (4, None) for method in methods)
+    assert {type(method) for method in methods} == {kind for kind in METHODS.values() if issubclass(kind, BoxMethod)}
     differing = {repr(method) for method in methods}
     assert len(differing) == len(named) - 3  # shoal:normal, k-scale:nu-k-pick and glove:k-merge are the defaults
 

@@ -9,11 +9,14 @@ from shoal.attacks.intersection import intersection_attack
 from shoal.attacks.outcome import Attack, Outcome
 from shoal.attacks.owner import owner_attack
 from shoal.attacks.places import home_work_attack, top_locations_attack
+from shoal.attacks.poi import poi_attack
 from shoal.attacks.points import points_attack
 from shoal.attacks.scene import Scene, open_scene
 from shoal.attacks.window import window_attack
 from shoal.errors import CannotCheck, SettingsError
+from shoal.io.pairs import Pairs, open_pairs
 from shoal.progress import SILENT
+from shoal.trajectories import Trajectories
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,11 +24,23 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from shoal.points import PointRelease
     from shoal.progress import Progress
     from shoal.release import Release
-    from shoal.trajectories import Trajectories
+    from shoal.traces import Traces
 
-__all__ = ["ATTACKS", "Attack", "Outcome", "Scene", "attack", "known_attacks", "open_scene", "play"]
+__all__ = [
+    "ATTACKS",
+    "Attack",
+    "Outcome",
+    "Pairs",
+    "Scene",
+    "attack",
+    "known_attacks",
+    "open_pairs",
+    "open_scene",
+    "play",
+]
 
 ATTACKS: dict[str, Attack] = {
     "points": Attack(points_attack, "a few random samples of the victim, place and time", ("points",)),
@@ -39,12 +54,18 @@ ATTACKS: dict[str, Attack] = {
     "intersection": Attack(
         intersection_attack, "a few random samples, and a second release", ("points", "other"), needs_other=True
     ),
+    "poi": Attack(
+        poi_attack,
+        "nothing, and looks for places where people stay",
+        ("diameter_m", "stay_s", "match_m"),
+        on_traces=True,
+    ),
 }
 
 
 def attack(
-    original: str | Path | Sequence[str | Path] | Trajectories,
-    release: str | Path | Release,
+    original: str | Path | Sequence[str | Path] | Trajectories | Traces,
+    release: str | Path | Release | PointRelease,
     attack: str = "points",
     *,
     victims: int = 1000,
@@ -77,17 +98,22 @@ def attack(
     entry = _entry(attack)
     settings = {name: more.pop(name) for name in entry.settings if name in more}
     how: dict[str, Any] = _reading(more) | {"threads": threads, "progress": progress}
-    scene = open_scene(original, release, audit=audit, k=k, **how)
+    if entry.on_traces:
+        if isinstance(original, Trajectories):
+            raise CannotCheck(f"the attack {attack} is about places and times as they are; give files, or Traces")
+        pairs = open_pairs(original, release, audit=audit, **how)
+        return play(pairs, attack, victims=victims, seed=seed, threads=threads, progress=progress, **settings)
+    scene = open_scene(original, release, audit=audit, k=k, **how)  # type: ignore[arg-type]
     if other is not None:
         if not entry.needs_other:
             raise SettingsError(f"the attack {attack} takes one release; leave out the other one")
         second = original if other_original is None else other_original
-        settings["other"] = open_scene(second, other, audit=other_audit, **how)
+        settings["other"] = open_scene(second, other, audit=other_audit, **how)  # type: ignore[arg-type]
     return play(scene, attack, victims=victims, seed=seed, threads=threads, progress=progress, **settings)
 
 
 def play(
-    scene: Scene,
+    scene: Scene | Pairs,
     attack: str,
     *,
     victims: int = 1000,
@@ -104,7 +130,9 @@ def play(
     if strange:
         raise SettingsError(f"the attack {attack} has no setting {', '.join(strange)}")
     given = {name: settings[name] for name in entry.settings if settings.get(name) is not None}
-    if entry.needs_audit:
+    if entry.on_traces != isinstance(scene, Pairs):
+        raise CannotCheck(f"the attack {attack} is played on {'traces' if entry.on_traces else 'boxes'}; open those")
+    if entry.needs_audit and isinstance(scene, Scene):
         scene.require_audit(attack)
     if entry.needs_other and "other" not in given:
         raise CannotCheck(f"the attack {attack} needs a second release; give --other")
@@ -112,10 +140,12 @@ def play(
 
 
 def known_attacks(scene: Scene, *, other: bool = False) -> list[str]:
-    """Give the attacks that can be played: those that need an audit only with one, two releases only with a second."""
+    """Give the attacks that can be played on boxes: with an audit, or a second release, those that need them."""
     audit = scene.own is not None
     return [
-        name for name, entry in ATTACKS.items() if (audit or not entry.needs_audit) and (other or not entry.needs_other)
+        name
+        for name, entry in ATTACKS.items()
+        if not entry.on_traces and (audit or not entry.needs_audit) and (other or not entry.needs_other)
     ]
 
 

@@ -63,7 +63,8 @@ class Attack:
     """An entry of the registry: `run(scene, *, victims, seed, threads, progress, **settings)` plays the adversary.
 
     `knows` says what she knows, in plain words; `settings` are the names that `run` takes besides the common ones.
-    `needs_audit` and `needs_other` say that it can't be played without the audit file or a second release.
+    `needs_audit` and `needs_other` say that it can't be played without the audit file or a second release, `on_traces`
+    that it looks at places and times as they are: its scene is a `Pairs` of traces and published points.
     """
 
     run: Callable[..., Outcome]
@@ -71,6 +72,7 @@ class Attack:
     settings: tuple[str, ...] = ()
     needs_audit: bool = False
     needs_other: bool = False
+    on_traces: bool = False
 
 
 def rate(name: str, successes: float, trials: int) -> dict[str, float | None]:

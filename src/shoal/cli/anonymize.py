@@ -19,7 +19,7 @@ __all__ = ["anonymize"]
 def anonymize(
     *paths: Annotated[Path, Parameter(help="INPUT... OUTPUT: files, folders or globs to read; last, the release.")],
     method: Annotated[str, Parameter(help="How to hide people.")] = DEFAULT,
-    k: Annotated[int, Parameter(help="Hide everyone among at least k.")] = 2,
+    k: Annotated[int | None, Parameter(help="Hide everyone among at least k; else 2.")] = None,
     effort: Annotated[str | None, Parameter(help="shoal: quick, normal or thorough; else normal.")] = None,
     max_span: Annotated[
         str | None, Parameter(help="shoal, glove: leave out what needs wider boxes, e.g. 15km.")
@@ -33,6 +33,10 @@ def anonymize(
     max_members: Annotated[int | None, Parameter(help="k-scale: most people in a record beside its owner.")] = None,
     variant: Annotated[str | None, Parameter(help="glove: strict (groups stop at k) or loose; else strict.")] = None,
     merge: Annotated[str | None, Parameter(help="glove: k-merge or two-stage (the paper's); else k-merge.")] = None,
+    step: Annotated[str | None, Parameter(help="promesse: distance between points; else 200m.")] = None,
+    epsilon: Annotated[
+        str | None, Parameter(help="geo-indistinguishability: of a point, per metre, e.g. 0.01 or ln(4)/200.")
+    ] = None,
     audit: Annotated[Path | None, Parameter(help="Private file: who is in which record.")] = None,
     run_record: Annotated[Path | None, Parameter(help="Private file: settings, exact counts, cleaning.")] = None,
     ledger: Annotated[
@@ -64,6 +68,8 @@ def anonymize(
         "max_members": max_members,
         "variant": variant,
         "merge": merge,
+        "step_m": step,
+        "epsilon": epsilon,
     }
     outputs = Outputs(
         paths[-1],

@@ -101,6 +101,16 @@ _COMMANDS = {
         "ORIGINAL... RELEASE [OPTIONS]",
         "shoal attack events.parquet release.parquet --attack points --points 4 --tz Africa/Dakar",
     ),
+    "evaluate": (
+        (
+            "Measure what a release is still good for.\n\n"
+            "Range queries, the distance of published points from the way that was gone (with --audit), and "
+            "compression, as 004 measures them; of boxes, the middle counts. Give the reading options that the "
+            "release was made with. Only aggregates are shown or saved."
+        ),
+        "ORIGINAL... RELEASE [OPTIONS]",
+        "shoal evaluate events.parquet release.parquet --split-gap 4h --audit audit.parquet --tz Asia/Shanghai",
+    ),
     "compare": (
         (
             "Run several methods on the same people and show them side by side.\n\n"
@@ -122,7 +132,7 @@ for _name, (_text, _usage, _example) in _COMMANDS.items():
     )
 
 _BARE: dict[str, Any] = {"result_action": "return_value", "exit_on_error": False, "print_error": False}
-_READS = {"anonymize", "attack", "compare", "inspect", "measure", "verify"}
+_READS = {"anonymize", "attack", "compare", "evaluate", "inspect", "measure", "verify"}
 
 
 @app.meta.default

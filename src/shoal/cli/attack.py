@@ -7,13 +7,14 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from shoal.attacks import ATTACKS, Outcome, Scene, known_attacks, open_scene, play
+from shoal.attacks import ATTACKS, Outcome, Pairs, Scene, known_attacks, open_pairs, open_scene, play
 from shoal.attacks.knowledge import percent
 from shoal.cli.console import show, show_json, working
 from shoal.cli.options import Reading, Running
 from shoal.errors import SettingsError
 from shoal.io.tables import refuse_table, save_rows
-from shoal.units import parse_seconds
+from shoal.units import parse_metres, parse_seconds
+from shoal.verifier.points import holds_points
 
 __all__ = ["attack"]
 
@@ -23,10 +24,21 @@ _WORDS = {
     "control": "raw data",
     "control_ranked": "raw data, ranked",
     "tau_s": "window",
+    "fscore": "F-score",
     "learned": "learned beyond",
     "control_learned": "from raw data",
 }
-_SHARES = {"not_found", "below_k", "learned", "control_learned", "above_epsilon", "control_above_epsilon"}
+_SHARES = {
+    "precision",
+    "recall",
+    "fscore",
+    "not_found",
+    "below_k",
+    "learned",
+    "control_learned",
+    "above_epsilon",
+    "control_above_epsilon",
+}
 _UNITS = {"h", "min", "s", "km", "m"}
 _TRIPLE = ("_min", "_median", "_mean")
 # Beside the share on raw data its candidates tell little; they are in the saved table.
@@ -36,7 +48,7 @@ _UNSHOWN = ("control_candidates", "control_run", "control_side", "control_durati
 def attack(
     *paths: Annotated[Path, Parameter(help="ORIGINAL... RELEASE: what the release was made of; last, the release.")],
     attack: Annotated[
-        str, Parameter(help="Which, with commas: points, top-locations, home-work, window, owner … or all.")
+        str, Parameter(help="Which, with commas: points, top-locations, home-work, window, owner, poi … or all.")
     ] = "points",
     points: Annotated[int | None, Parameter(help="Samples known (points, intersection); else several numbers.")] = None,
     locations: Annotated[int | None, Parameter(help="Places known (top-locations); else 1 to 5.")] = None,
@@ -47,6 +59,9 @@ def attack(
     knows: Annotated[
         Literal["victim", "everybody"] | None, Parameter(help="Whose samples are known (owner); else the victim's.")
     ] = None,
+    diameter: Annotated[str | None, Parameter(help="Largest extent of a stay (poi); else 200m.")] = None,
+    stay: Annotated[str | None, Parameter(help="Shortest stay (poi); else 15min.")] = None,
+    match: Annotated[str | None, Parameter(help="How near a place that was found must be (poi); else 100m.")] = None,
     other: Annotated[Path | None, Parameter(help="A second release, for intersection.")] = None,
     other_original: Annotated[Path | None, Parameter(help="What the second one was made of, if not the same.")] = None,
     other_audit: Annotated[Path | None, Parameter(help="The private audit file of the second release.")] = None,
@@ -62,9 +77,10 @@ def attack(
     """Play the adversary; 0 the promise was kept, 1 it was not, 2 (raised) could not be played."""
     if len(paths) < 2:
         raise SettingsError("name the ORIGINAL and, last, the RELEASE: shoal attack events.csv release.parquet")
-    named = _named(attack)
+    named = _named(attack) or (["poi"] if holds_points(paths[-1]) else [])
     settings: dict[str, Any] = {"points": points, "locations": locations, "knows": knows}
-    settings |= {"tau_s": _seconds(tau), "epsilon_s": _seconds(epsilon)}
+    settings |= {"tau_s": _seconds(tau), "epsilon_s": _seconds(epsilon), "stay_s": _seconds(stay)}
+    settings |= {"diameter_m": _metres(diameter), "match_m": _metres(match)}
     _refuse_unused(named, settings, other)
     originals = [str(path) for path in paths[:-1]]
     if output is not None:
@@ -74,12 +90,16 @@ def attack(
     how: dict[str, Any] = {"options": reading.options(), "memory": running.memory_bytes, "work_dir": running.work_dir}
     common: dict[str, Any] = {"threads": running.threads}
     with working(quiet=running.quiet or running.json) as common["progress"]:
-        scene = open_scene(originals, paths[-1], audit=audit, k=k, **how, **common)
+        scene = pairs = None
+        if not all(ATTACKS[name].on_traces for name in named) or not named:
+            scene = open_scene(originals, paths[-1], audit=audit, k=k, **how, **common)
+        if any(ATTACKS[name].on_traces for name in named):
+            pairs = open_pairs(originals, paths[-1], audit=audit, **how, **common)
         if other is not None:
             settings["other"] = open_scene(source, other, audit=other_audit, **how, **common)
-        names = named or known_attacks(scene, other=other is not None)
+        names = named or _known(scene, other=other is not None)
         common |= {"victims": victims, "seed": seed}
-        outcomes = [play(scene, name, **_own(name, settings), **common) for name in names]
+        outcomes = [play(_stage(name, scene, pairs), name, **_own(name, settings), **common) for name in names]
     if output is not None:
         save_rows(_rows(outcomes), output, overwrite=overwrite)
     if running.json:
@@ -103,6 +123,22 @@ def _seconds(text: str | None) -> int | None:
     return None if text is None else parse_seconds(text)
 
 
+def _metres(text: str | None) -> int | None:
+    return None if text is None else parse_metres(text)
+
+
+def _known(scene: Scene | None, *, other: bool) -> list[str]:
+    return [] if scene is None else known_attacks(scene, other=other)
+
+
+def _stage(name: str, scene: Scene | None, pairs: Pairs | None) -> Scene | Pairs:
+    """Give what an attack is played on."""
+    stage = pairs if ATTACKS[name].on_traces else scene
+    if stage is None:
+        raise SettingsError(f"the attack {name} can't be played on this release")
+    return stage
+
+
 def _refuse_unused(names: list[str], settings: dict[str, Any], other: Path | None) -> None:
     """Raise for settings that none of the attacks takes."""
     taken = {name for attack in names or ATTACKS for name in ATTACKS[attack].settings}
@@ -110,7 +146,7 @@ def _refuse_unused(names: list[str], settings: dict[str, Any], other: Path | Non
         {"other"} if other is not None else set()
     )
     if given - taken:
-        flags = ", ".join(f"--{name.removesuffix('_s')}" for name in sorted(given - taken))
+        flags = ", ".join(f"--{name.removesuffix('_s').removesuffix('_m')}" for name in sorted(given - taken))
         raise SettingsError(f"{', '.join(names)} takes no {flags}; leave it out or choose another --attack")
 
 
@@ -131,9 +167,10 @@ def _rows(outcomes: list[Outcome]) -> list[dict[str, Any]]:
     return rows
 
 
-def _show(scene: Scene, outcomes: list[Outcome]) -> None:
-    show(f"Promised: {scene.claim}. {scene.claim.promise}")
-    if scene.promise is not None:
+def _show(scene: Scene | None, outcomes: list[Outcome]) -> None:
+    if scene is not None:
+        show(f"Promised: {scene.claim}. {scene.claim.promise}")
+    if scene is not None and scene.promise is not None:
         show(f"A guess among {scene.k} people is right in {percent(scene.promise)} of cases.")
     for one in outcomes:
         show()

@@ -11,8 +11,10 @@ from shoal.cli.console import show, show_json, working
 from shoal.cli.options import Reading, Running, whole_numbers
 from shoal.compare import Compared, contests, refuse_table, save_table
 from shoal.compare import compare as run_all
+from shoal.compare_points import ComparedPoints, are_points, compare_points, point_contests
 from shoal.errors import SettingsError
-from shoal.io import read
+from shoal.io import read, read_traces
+from shoal.io.tables import save_rows
 from shoal.memory import human_bytes
 
 __all__ = ["compare"]
@@ -30,14 +32,27 @@ _HEADER = (
     "time",
     "peak memory",
 )
+_POINTS_HEADER = (
+    "method",
+    "F-score",
+    "precision",
+    "recall",
+    "spatial error",
+    "range queries",
+    "compression",
+    "records",
+    "time",
+)
 
 
 def compare(
     *paths: Annotated[Path, Parameter(help="INPUT...: files, folders or globs to read.")],
     methods: Annotated[
-        str, Parameter(help="Which, with commas; a variant after a colon: shoal:thorough, k-scale:full.")
+        str, Parameter(help="Which, with commas; a variant after a colon: k-scale:full. Points: raw,promesse:200m …")
     ] = "shoal,k-scale",
     k: Annotated[str, Parameter(help="One or several k, with commas.")] = "2",
+    queries: Annotated[int, Parameter(help="Points: how many range queries to draw.")] = 1000,
+    seed: Annotated[int, Parameter(help="Points: of the range queries.")] = 0,
     output: Annotated[Path | None, Parameter(help="Save the table: .csv, .json or .parquet.")] = None,
     overwrite: Annotated[bool, Parameter(help="Replace an existing table.")] = False,
     reading: Reading = Reading(),  # noqa: B008  frozen
@@ -46,12 +61,22 @@ def compare(
     """Run several methods on the same people and show them side by side."""
     if not paths:
         raise SettingsError("name a file: shoal compare events.parquet --methods shoal,k-scale --k 2,5")
-    runs = contests([name.strip() for name in methods.split(",") if name.strip()], whole_numbers(k, "--k 2,5,10"))
+    names = [name.strip() for name in methods.split(",") if name.strip()]
     inputs = [str(path) for path in paths]
     options = reading.options()
     if output is not None:
         refuse_table(output, inputs, overwrite=overwrite)
     how: dict[str, Any] = {"threads": running.threads, "memory": running.memory_bytes}
+    if are_points(names):
+        contest = point_contests(names)
+        with working(quiet=running.quiet or running.json) as progress:
+            traces = read_traces(inputs, options=options, work_dir=running.work_dir, progress=progress, **how)
+            found = compare_points(traces, contest, queries=queries, seed=seed, progress=progress, **how)
+        if output is not None:
+            save_rows([line.to_dict() for line in found], output, overwrite=overwrite)
+        _tell(found, traces.account.notes if traces.account else (), as_json=running.json)
+        return 0
+    runs = contests(names, whole_numbers(k, "--k 2,5,10"))
     with working(quiet=running.quiet or running.json) as progress:
         people = read(inputs, options=options, work_dir=running.work_dir, progress=progress, **how)
         lines = run_all(people, runs, progress=progress, **how)
@@ -64,6 +89,34 @@ def compare(
         show(f"note: {note}")
     _show_lines(lines)
     return 0
+
+
+def _tell(lines: list[ComparedPoints], notes: tuple[str, ...], *, as_json: bool) -> None:
+    """Write the table of methods of points: privacy, utility, size and time."""
+    if as_json:
+        show_json({"ok": True, "runs": [line.to_dict() for line in lines]})
+        return
+    for note in notes:
+        show(f"note: {note}")
+    rows = [_POINTS_HEADER, *(_point_cells(line) for line in lines)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_POINTS_HEADER))]
+    for row in rows:
+        first, *others = zip(row, widths, strict=True)
+        show("  ".join([f"{first[0]:<{first[1]}}", *(f"{cell:>{width}}" for cell, width in others)]).rstrip())
+
+
+def _point_cells(line: ComparedPoints) -> tuple[str, ...]:
+    return (
+        line.method,
+        f"{line.fscore:.2%}",
+        f"{line.precision:.1%}",
+        f"{line.recall:.1%}",
+        f"{line.spatial_error_m:,.1f} m",
+        f"{line.query_distortion:.1%}",
+        f"{line.compression:.0%}",
+        f"{line.records:,}",
+        "-" if line.seconds is None else f"{line.seconds:.2f} s",
+    )
 
 
 def _show_lines(lines: list[Compared]) -> None:
@@ -80,7 +133,7 @@ def _cells(line: Compared) -> tuple[str, ...]:
     peak = "-" if line.peak_memory_bytes is None else human_bytes(line.peak_memory_bytes)
     return (
         line.method,
-        str(line.k),
+        "-" if line.k is None else str(line.k),
         line.claim,
         f"{of.owner_cost:,.0f}",
         f"{of.span_km_mean:.2f} km",

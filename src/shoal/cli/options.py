@@ -39,6 +39,12 @@ class Reading:
         str | None, Parameter(help="Keep only west,south,east,north (degrees).", allow_leading_hyphen=True)
     ] = None
     period: Annotated[str | None, Parameter(help="Keep only start,end (ISO; the end is left out).")] = None
+    align_days: Annotated[
+        int | None, Parameter(help="Points: everyone's first so many days with data, moved to one start day.")
+    ] = None
+    split_gap: Annotated[
+        str | None, Parameter(help="Points: split traces where nothing is logged for so long, e.g. 4h.")
+    ] = None
     strict: Annotated[bool, Parameter(help="Any bad row is an error.")] = False
 
     def options(self) -> ReadOptions:
@@ -96,7 +102,7 @@ def _two_times(text: str) -> tuple[str, str]:
     return start.strip(), end.strip()
 
 
-_OPTION = {"cell": "cell_m", "slot": "slot_s"}
+_OPTION = {"cell": "cell_m", "slot": "slot_s", "split_gap": "split_gap_s"}
 _PARSE: dict[str, Callable[[str], Any]] = {"columns": _pairs, "bbox": _four_numbers, "period": _two_times}
 
 

@@ -32,6 +32,7 @@ _CHECKS = {
     "suppression": "what was left out is left out everywhere, and as stated",
     "identical": "records are identical in groups",
     "cover": "records that cover each person",
+    "noise": "points lie around the true places as the claimed noise puts them",
     "windows": "records that fit each window of each person, and what they tell beyond it",
 }
 
@@ -122,8 +123,8 @@ def _found(figures: dict[str, Any]) -> list[str]:
     said = []
     if "users" in figures:
         said.append(
-            f"{figures['users']:,} people with {figures['samples']:,} samples; "
-            f"{figures['records']:,} records of {figures['boxes']:,} boxes."
+            f"{figures['users']:,} people with {figures['samples']:,} samples; {figures['records']:,} records of "
+            + (f"{figures['boxes']:,} boxes." if "boxes" in figures else f"{figures['points']:,} points.")
         )
     said += [sentence.format(figures[key]) for key, sentence in _SENTENCES.items() if key in figures]
     said += [sentence.format(**figures[key]) for key, sentence in _DISTRIBUTIONS.items() if key in figures]
@@ -145,6 +146,8 @@ _SENTENCES = {
     "suppressed_samples": "{:,} samples were left out.",
     "suppressed_share": "That is a share of {:.2%}.",
     "mixed_samples": "{:,} samples are held by some of their records only.",
+    "noise_mean_m": "Points lie {:,.1f} m from the true places on average.",
+    "noise_claimed_mean_m": "The claimed noise would put them {:,.1f} m away.",
     "one_way_min": "One-way (the papers' notion), everyone lies inside at least {:,} records.",
 }
 _STEPS = {"p50_s": "in half", "p90_s": "in 90 %", "p99_s": "in 99 %", "max_s": "in all"}

@@ -17,10 +17,12 @@ __all__ = [
     "DUPLICATE",
     "FEW_DAYS",
     "FEW_SAMPLES",
+    "LATER_DAY",
     "NO_ROWS",
     "OUTSIDE_BBOX",
     "OUTSIDE_PERIOD",
     "ROW_RULES",
+    "SAME_FIX",
     "Account",
 ]
 
@@ -35,6 +37,8 @@ OUTSIDE_PERIOD = "outside the period"
 OUTSIDE_BBOX = "outside the bounding box"
 BAD_CRS = "place that the CRS can't hold"
 DUPLICATE = "same user, same granule"
+SAME_FIX = "same user, time and place"
+LATER_DAY = "of later days than were asked for"
 FEW_SAMPLES = "of users with too few samples"
 FEW_DAYS = "of users with too few active days"
 NO_ROWS = "no usable rows"  # of people all of whose rows broke a rule

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import datetime
 from pathlib import Path  # noqa: TC003  pydantic needs it
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo
 
 from pydantic import Field, field_validator, model_validator
@@ -26,6 +26,8 @@ class ReadOptions(Settings):
     found by itself. `tz` is the zone of times that have none. `crs` is a projected CRS in metres (None: a
     local equal-area one around the data). `cells` is a file (id, lat, lng) for events that name a cell.
     `bbox` is west, south, east, north in degrees; `period` is start and end (left out) in ISO form.
+    For point methods only: `align_days` moves everyone's days with data to follow each other from the first day of
+    the data on, and keeps so many of them; `split_gap_s` splits a trace where so long nothing is logged.
 
     >>> options = ReadOptions(cell_m="500m", slot_s="30min")
     >>> options.cell_m, options.slot_s
@@ -43,6 +45,8 @@ class ReadOptions(Settings):
     min_active_days: int = 0
     bbox: tuple[float, float, float, float] | None = None
     period: tuple[str, str] | None = None
+    align_days: Annotated[int, Field(ge=0)] = 0
+    split_gap_s: Annotated[Seconds, Field(gt=0)] | None = None
     strict: bool = False
 
     @field_validator("columns")
@@ -83,6 +87,14 @@ class ReadOptions(Settings):
         if start >= end:
             raise SettingsError("the period ends before it starts; give start and end, e.g. 2026-03-01,2026-03-15")
         return start, end
+
+    def require_whole_users(self) -> None:
+        """Raise SettingsError where traces are cut into parts, among which a person could hide from herself."""
+        if self.split_gap_s is not None or self.align_days:
+            raise SettingsError(
+                "--split-gap and --align-days are for point methods (promesse, geo-indistinguishability): people who "
+                "are hidden among k count once, whole; leave them out"
+            )
 
 
 _ZONE = "the time zone is not known; give a name such as Africa/Dakar or UTC"

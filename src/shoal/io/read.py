@@ -56,6 +56,7 @@ def read(
     (['ann'], [4487], [480])
     """
     chosen = read_options(options, **fields)
+    chosen.require_whole_users()
     folder = Path(work_dir) if work_dir is not None else None
     with event_parts(source, chosen, memory=memory, threads=threads, work_dir=folder, progress=progress) as parts:
         if parts.spread is None:

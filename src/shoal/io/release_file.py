@@ -16,13 +16,14 @@ from shoal.io.table import release_from_table
 from shoal.io.write import manifest_path
 
 if TYPE_CHECKING:
+    from shoal.points import PointRelease
     from shoal.release import Release
 
 __all__ = ["read_release"]
 
 
-def read_release(path: str | Path) -> Release:
-    """Give the Release of a published file; its manifest must be there and fit.
+def read_release(path: str | Path) -> Release | PointRelease:
+    """Give the release, of boxes or points, of a published file; its manifest must be there and fit.
 
     Raises UnreadableFile if the file or manifest is missing, broken, or the hash differs. Cost: linear.
 
@@ -35,14 +36,14 @@ def read_release(path: str | Path) -> Release:
         manifest = json.loads(manifest_path(path).read_text())
         with path.open("rb") as file:
             fits = manifest["files"][path.name] == hashlib.file_digest(file, "sha256").hexdigest()
-        shoal, counts = manifest["shoal"], manifest["counts"]
+        shoal, counts, seeded = manifest["shoal"], manifest["counts"], bool(manifest["seeded"])
     except OSError:
         raise UnreadableFile(f"{path.name} or its manifest is missing: not a release") from None
     except (ValueError, KeyError, TypeError):
         raise UnreadableFile(f"the manifest of {path.name} is not one of a shoal release") from None
     if not fits:
         raise UnreadableFile(f"{path.name} is not the file its manifest speaks of: it was changed after publishing")
-    return release_from_table(_table(path), shoal, counts)
+    return release_from_table(_table(path), shoal, counts, seeded=seeded)
 
 
 def _table(path: Path) -> Any:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.errors import NoValidRows
-from shoal.io.account import BAD_CRS, DUPLICATE, FEW_DAYS, FEW_SAMPLES, NO_ROWS, Account
+from shoal.io.account import BAD_CRS, DUPLICATE, FEW_DAYS, FEW_SAMPLES, LATER_DAY, NO_ROWS, SAME_FIX, Account
 from shoal.io.times import zone
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Lost", "complete", "screen"]
 
-_ROWS = (BAD_CRS, DUPLICATE, FEW_SAMPLES, FEW_DAYS)
+_ROWS = (BAD_CRS, DUPLICATE, SAME_FIX, FEW_SAMPLES, FEW_DAYS, LATER_DAY)
 _USERS = (NO_ROWS, FEW_SAMPLES, FEW_DAYS)
 _DAY_MS = 86_400_000
 _ROWS_AT_ONCE = 1 << 20

@@ -1,4 +1,4 @@
-"""The published table: from boxes of granules to the columns of the release format, and back."""
+"""The published table: from boxes of granules, or points, to the columns of the release format, and back."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ from shoal.arrow import to_arrow_array
 from shoal.errors import SettingsError, TooLarge, UnreadableFile
 from shoal.frame import Frame
 from shoal.lists import even_ranges
+from shoal.points import PointRelease
 from shoal.release import Claim, Release
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
+
+    from shoal.release import Tabular
 
 __all__ = ["FORMAT", "describe", "release_batches", "release_from_table", "release_table"]
 
@@ -28,7 +31,7 @@ _BATCH = 1 << 20
 _WKB = np.dtype([("order", "u1"), ("kind", "<u4"), ("rings", "<u4"), ("points", "<u4"), ("ring", "<f8", (5, 2))])
 
 
-def describe(release: Release) -> dict[str, Any]:
+def describe(release: Release | PointRelease) -> dict[str, Any]:
     """Give the public description of a release: the `shoal` object of its metadata and manifest."""
     return {
         "format": FORMAT,
@@ -41,19 +44,37 @@ def describe(release: Release) -> dict[str, Any]:
     }
 
 
-def release_table(release: Release, *, geo: bool = False) -> pa.Table:
+def release_table(release: Tabular, *, geo: bool = False) -> pa.Table:
     """Give the table that is published, one row per box, sorted by (uid, t_start); metadata key `shoal`.
 
     Edges are half-open metres and seconds; `datetime, lat, lng` are the middle of each box. Without a CRS there
-    are no degrees. `geo` adds the box as a WGS84 polygon (GeoParquet). Cost: linear.
+    are no degrees. `geo` adds the box as a WGS84 polygon (GeoParquet). Points have `uid, datetime, lat, lng` only.
+    Cost: linear.
     """
     return pa.concat_tables(release_batches(release, geo=geo))
 
 
-def release_batches(release: Release, *, geo: bool = False) -> Iterator[pa.Table]:
+def release_batches(release: Tabular, *, geo: bool = False) -> Iterator[pa.Table]:
     """Give `release_table` in pieces of about a million rows, at least one."""
+    if not isinstance(release, Release | PointRelease):
+        raise TypeError("a release is boxes or points")
     edges = even_ranges(np.diff(release.offsets), _BATCH) or [(0, 0)]
+    if isinstance(release, PointRelease):
+        return (_point_batch(release, start, stop) for start, stop in edges)
     return (_batch(release, start, stop, geo=geo) for start, stop in edges)
+
+
+def _point_batch(release: PointRelease, start: int, stop: int) -> pa.Table:
+    """Give the rows of some records of points."""
+    rows = slice(int(release.offsets[start]), int(release.offsets[stop]))
+    records = np.repeat(np.arange(start, stop, dtype=np.int64), np.diff(release.offsets[start : stop + 1]))
+    columns = {
+        "uid": to_arrow_array(records),
+        "datetime": to_arrow_array(release.ms[rows]).cast(_TIME),
+        "lat": to_arrow_array(release.lat[rows]),
+        "lng": to_arrow_array(release.lng[rows]),
+    }
+    return pa.table(columns).replace_schema_metadata({"shoal": json.dumps(describe(release))})
 
 
 def _batch(release: Release, start: int, stop: int, *, geo: bool) -> pa.Table:
@@ -109,8 +130,12 @@ def _polygons(frame: Frame, west: Any, east: Any, south: Any, north: Any) -> pa.
     return pa.Array.from_buffers(pa.binary(), len(wkb), [None, pa.py_buffer(offsets), pa.py_buffer(wkb)])
 
 
-def release_from_table(table: pa.Table, shoal: dict[str, Any], counts: dict[str, Any]) -> Release:
-    """Rebuild a Release from the published table, its `shoal` object and the manifest's counts."""
+def release_from_table(
+    table: pa.Table, shoal: dict[str, Any], counts: dict[str, Any], *, seeded: bool = False
+) -> Release | PointRelease:
+    """Rebuild a release from the published table, its `shoal` object and the manifest's counts."""
+    if table.column_names == ["uid", "datetime", "lat", "lng"]:
+        return _points_from_table(table, shoal, counts, seeded=seeded)
     try:
         frame = Frame(crs=shoal["crs"], cell_m=int(shoal["cell_m"]), slot_s=int(shoal["slot_s"]))
         uid = _numbers(table, "uid")
@@ -133,6 +158,30 @@ def release_from_table(table: pa.Table, shoal: dict[str, Any], counts: dict[str,
         samples=int(counts.get("samples_published", 0)),
         suppressed=int(counts.get("samples_suppressed", 0)),
         multiplicity=multiplicity,
+    )
+
+
+def _points_from_table(table: pa.Table, shoal: dict[str, Any], counts: dict[str, Any], *, seeded: bool) -> PointRelease:
+    try:
+        frame = Frame(crs=shoal["crs"], cell_m=int(shoal["cell_m"]), slot_s=int(shoal["slot_s"]))
+        uid, ms = _numbers(table, "uid"), _numbers(table, "datetime")
+        lng, lat = (table[name].cast(pa.float64()).to_numpy() for name in ("lng", "lat"))
+        method, parameters, claim = shoal["method"], shoal["parameters"], Claim.from_dict(shoal["claim"])
+    except (KeyError, TypeError, ValueError):
+        raise UnreadableFile("the file lacks columns or metadata of a shoal release") from None
+    offsets = np.searchsorted(uid, np.arange(int(uid[-1]) + 2 if len(uid) else 1))
+    return PointRelease(
+        offsets=offsets,
+        ms=ms,
+        lng=lng,
+        lat=lat,
+        frame=frame,
+        method=method,
+        parameters=parameters,
+        claim=claim,
+        suppressed=int(counts.get("samples_suppressed", 0)),
+        created=int(counts.get("samples_created", 0)),
+        seeded=seeded,
     )
 
 

@@ -30,6 +30,7 @@ from shoal.io.owners import with_random_owners
 from shoal.io.private import private_folder, sync_folder
 from shoal.io.table import describe, release_batches
 from shoal.lists import even_ranges, offsets_of, take_lists
+from shoal.points import PointRelease
 from shoal.release import Claim, Members, Release
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ _COPIED = 1 << 20
 
 
 def write_release(
-    release: Release,
+    release: Release | PointRelease,
     path: str | Path,
     *,
     audit: str | Path | None = None,
@@ -55,7 +56,7 @@ def write_release(
     compact: bool = False,
     seed: int | None = None,
     check: Callable[[Path, pa.Table | None], object] | None = None,
-) -> Release:
+) -> Release | PointRelease:
     """Publish a release: data file, manifest and, if asked for, the private audit file and run record.
 
     Parameters
@@ -69,7 +70,7 @@ def write_release(
     overwrite
         Replace what is there. Otherwise AlreadyExists.
     geo, compact
-        Add WGS84 polygons; publish identical records once with their `count`.
+        Of boxes: add WGS84 polygons; publish identical records once with their `count`.
     check
         Called with the written file and the audit table before anything is moved into place; it raises to refuse.
 
@@ -78,17 +79,20 @@ def write_release(
     """
     target = Path(path)
     final = [target, manifest_path(target), *(Path(p) for p in (audit, run_record) if p is not None)]
-    refuse_form(target, audit, release.claim, release.frame.crs, geo=geo, compact=compact)
+    points = isinstance(release, PointRelease)
+    refuse_form(target, audit, release.claim, release.frame.crs, geo=geo, compact=compact, points=points)
     refuse_existing(final, overwrite=overwrite)
     if audit is not None and release.members is None:
         raise SettingsError("this release was read from a file: who is in which record is not known")
-    published = _pseudonymised(_compacted(release) if compact else release, seed)
+    if compact and isinstance(release, Release):
+        release = _compacted(release)
+    published = _pseudonymised(release, seed)
     members = audit_table(published)
     with ExitStack() as open_folders:
         staged = [open_folders.enter_context(private_folder(path.parent)) / path.name for path in final[:1] + final[2:]]
         _write_tables(staged[0], release_batches(published, geo=geo), PUBLIC)
         staged.insert(1, manifest_path(staged[0]))
-        _write_json(staged[1], _manifest(published, staged[0], seeded=seed is not None), PUBLIC)
+        _write_json(staged[1], _manifest(published, staged[0], seeded=_is_seeded(published, seed)), PUBLIC)
         if check is not None:
             check(staged[0], members)
         if audit is not None:
@@ -106,9 +110,18 @@ def manifest_path(path: Path) -> Path:
 
 
 def refuse_form(
-    path: Path, audit: str | Path | None, claim: Claim, crs: str | None, *, geo: bool, compact: bool
+    path: Path,
+    audit: str | Path | None,
+    claim: Claim,
+    crs: str | None,
+    *,
+    geo: bool,
+    compact: bool,
+    points: bool = False,
 ) -> None:
-    """Raise SettingsError for endings and options that do not go together."""
+    """Raise SettingsError for endings and options that do not go together; `points` says that it has no boxes."""
+    if geo and points:
+        raise SettingsError("--geo draws boxes, but this method publishes points; leave it out")
     for file in (path, audit):
         if file is not None and Path(file).suffix.lower() not in {".parquet", ".csv"}:
             raise SettingsError("a release or audit file must end in .parquet or .csv")
@@ -133,7 +146,7 @@ def refuse_existing(paths: Iterable[Path], *, overwrite: bool) -> None:
             raise AlreadyExists(f"{path.name} is there already; choose another name or give --overwrite")
 
 
-def audit_table(release: Release) -> pa.Table | None:
+def audit_table(release: Release | PointRelease) -> pa.Table | None:
     """Give who is in which record (record, owner, member), labels as strings; None if it is not known.
 
     Users who are in no record at all have one row with `record` null.
@@ -144,7 +157,7 @@ def audit_table(release: Release) -> pa.Table | None:
     labels = members.people.labels.cast(pa.string())
     record = np.repeat(np.arange(len(release)), np.diff(members.offsets))
     owner = members.owners[record]
-    if release.multiplicity is not None:
+    if isinstance(release, Release) and release.multiplicity is not None:
         owner = members.indices
     missing = np.setdiff1d(np.arange(len(labels)), owner)
     none = pa.nulls(len(missing), pa.int64())
@@ -157,7 +170,7 @@ def audit_table(release: Release) -> pa.Table | None:
     )
 
 
-def _pseudonymised(release: Release, seed: int | None) -> Release:
+def _pseudonymised(release: Release | PointRelease, seed: int | None) -> Release | PointRelease:
     """Give the records in random order, numbered by it, with no trace of the input's; owners may be left to chance."""
     n = len(release)
     chance = None if seed is None else np.random.default_rng(seed)
@@ -165,7 +178,7 @@ def _pseudonymised(release: Release, seed: int | None) -> Release:
         order = np.argsort(np.frombuffer(os.urandom(8 * n), np.uint64), kind="stable")
     else:
         order = chance.permutation(n)
-    members = release.members
+    members: Members[Any] | None = release.members
     if members is not None:
         members = with_random_owners(members, chance)
         member_offsets, kept = take_lists(members.offsets, order)
@@ -173,19 +186,27 @@ def _pseudonymised(release: Release, seed: int | None) -> Release:
     claim = release.claim
     if seed is not None and claim.name != "k-anonymity":
         claim = Claim("none", why="research")
+    if isinstance(release, PointRelease):
+        offsets, ms, lng, lat = _taken(release.offsets, order, release.ms, release.lng, release.lat)
+        return replace(release, offsets=offsets, ms=ms, lng=lng, lat=lat, members=members, claim=claim)
     multiplicity = None if release.multiplicity is None else release.multiplicity[order]
-    offsets, boxes = _boxes_of(release, order)
+    offsets, boxes = _taken(release.offsets, order, release.boxes)
     return replace(release, offsets=offsets, boxes=boxes, members=members, claim=claim, multiplicity=multiplicity)
 
 
-def _boxes_of(release: Release, records: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Give the offsets and boxes of some records, copied a few at a time."""
-    offsets = offsets_of(np.diff(release.offsets)[records])
-    boxes = np.empty((offsets[-1], 6), release.boxes.dtype)
-    for start, stop in even_ranges(np.diff(offsets), _COPIED):
-        _, rows = take_lists(release.offsets, records[start:stop])
-        boxes[offsets[start] : offsets[stop]] = release.boxes[rows]
-    return offsets, boxes
+def _is_seeded(release: Release | PointRelease, seed: int | None) -> bool:
+    return seed is not None or (isinstance(release, PointRelease) and release.seeded)
+
+
+def _taken(offsets: NDArray[np.int64], records: NDArray[np.int64], *columns: NDArray[Any]) -> list[NDArray[Any]]:
+    """Give the offsets and columns of some records, copied a few at a time."""
+    taken = offsets_of(np.diff(offsets)[records])
+    copies = [np.empty((taken[-1], *column.shape[1:]), column.dtype) for column in columns]
+    for start, stop in even_ranges(np.diff(taken), _COPIED):
+        _, rows = take_lists(offsets, records[start:stop])
+        for copy, column in zip(copies, columns, strict=True):
+            copy[taken[start] : taken[stop]] = column[rows]
+    return [taken, *copies]
 
 
 def _compacted(release: Release) -> Release:
@@ -199,23 +220,23 @@ def _compacted(release: Release) -> Release:
     if members is not None:
         by_group = np.argsort(group, kind="stable")
         members = Members(members.owners[kept], offsets_of(counts), members.owners[by_group], members.people)
-    offsets, boxes = _boxes_of(release, kept)
+    offsets, boxes = _taken(release.offsets, kept, release.boxes)
     return replace(release, offsets=offsets, boxes=boxes, members=members, multiplicity=counts.astype(np.int32))
 
 
-def _manifest(release: Release, path: Path, *, seeded: bool) -> dict[str, Any]:
+def _manifest(release: Release | PointRelease, path: Path, *, seeded: bool) -> dict[str, Any]:
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     counts = {key: _two_digits(value) for key, value in _counts(release).items()}
     return {"shoal": describe(release), "counts": counts, "seeded": seeded, "files": {path.name: digest}}
 
 
-def _counts(release: Release) -> dict[str, int]:
+def _counts(release: Release | PointRelease) -> dict[str, int]:
     return {
         "records": len(release),
         "samples_published": release.samples,
         "samples_suppressed": release.suppressed,
-        "samples_created": 0,
+        "samples_created": release.created if isinstance(release, PointRelease) else 0,
     }
 
 
@@ -224,8 +245,11 @@ def _two_digits(value: int) -> int:
     return int(float(f"{value:.1e}"))
 
 
-def _run_record(release: Release, record: dict[str, Any], seed: int | None) -> dict[str, Any]:
-    return {"shoal": describe(release), "counts": _counts(release), "seed": seed, **record}
+def _run_record(release: Release | PointRelease, record: dict[str, Any], seed: int | None) -> dict[str, Any]:
+    counts = _counts(release)
+    if isinstance(release, PointRelease):
+        counts["traces_discarded"] = release.discarded
+    return {"shoal": describe(release), "counts": counts, "seed": seed, **record}
 
 
 def _write_tables(path: Path, tables: Iterator[pa.Table], mode: int) -> None:

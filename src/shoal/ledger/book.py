@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from shoal.points import PointRelease
     from shoal.release import Release
+    from shoal.traces import Traces
     from shoal.trajectories import Trajectories
 
 __all__ = ["Book", "open_book"]
@@ -47,7 +49,7 @@ class Book:
         self.overlap: Overlap | None = None
         self.notes: tuple[str, ...] = ()
 
-    def meet(self, people: Trajectories) -> None:
+    def meet(self, people: Trajectories | Traces) -> None:
         """Take everybody's fingerprints; raise OverlapError if some are in an earlier release, unless allowed."""
         if self._file is None:
             return
@@ -56,9 +58,9 @@ class Book:
         again = int(np.any(met, axis=0).sum()) if met else 0
         if again and not self._allow:
             known = [entry for (entry, _), both in zip(self._file.releases, met, strict=True) if both.any()]
-            raise OverlapError(_refusal(again, len(people), known))
+            raise OverlapError(_refusal(again, len(people.labels), known))
 
-    def intend(self, release: Release, written: Path, target: Path) -> None:
+    def intend(self, release: Release | PointRelease, written: Path, target: Path) -> None:
         """Write the release down as begun, and compare it with earlier ones; raises LedgerError."""
         if self._file is None or self._marks is None:
             return
@@ -106,12 +108,11 @@ def open_book(path: Path | None, *, allow_overlap: bool = False) -> Iterator[Boo
         book.leave()
 
 
-def _entry(release: Release, written: Path, target: Path, users: int, *, grouped: bool) -> Entry:
+def _entry(release: Release | PointRelease, written: Path, target: Path, users: int, *, grouped: bool) -> Entry:
     """Describe a release as its manifest does; the period in whole days."""
     manifest = json.loads(manifest_path(written).read_bytes())
     public = manifest["shoal"]
-    seconds = release.frame.epoch_s(np.array([release.boxes[:, 0].min(), release.boxes[:, 1].max()]))
-    first, last = (str(np.datetime64(int(second) // 86_400, "D")) for second in seconds)
+    first, last = (str(np.datetime64(second // 86_400, "D")) for second in release.period_s)
     return Entry(
         release=target.name,
         sha256=manifest["files"][written.name],

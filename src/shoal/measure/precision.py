@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.release import Members, Release
+    from shoal.trajectories import Trajectories
 
 __all__ = ["Precision", "precision", "samples_in_boxes"]
 
@@ -73,7 +74,7 @@ def samples_in_boxes(release: Release) -> tuple[NDArray[np.int64], NDArray[np.fl
     return held_samples(people.t, people.x, people.y, *arrays)
 
 
-def _members(release: Release) -> Members:
+def _members(release: Release) -> Members[Trajectories]:
     if release.members is None or release.multiplicity is not None:
         raise SettingsError("only a release as a method made it can be measured: who is in which record must be known")
     return release.members

@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from shoal.methods.glove_groups import glove_groups
-from shoal.methods.protocol import Estimate, Method
+from shoal.methods.protocol import CrowdMethod, Estimate
 from shoal.methods.records import group_release, merge_all
 from shoal.parallel import thread_count
 from shoal.progress import SILENT
@@ -27,7 +27,7 @@ _SEARCH_NS = 0.35
 _SAMPLE_BYTES, _BOX_BYTES, _PERSON_BYTES, _GAP_BYTES = 60, 60, 1500, 500_000_000
 
 
-class Glove(Method):
+class Glove(CrowdMethod):
     """Hide everyone in a group of at least k, made by always merging the two groups at least stretch effort.
 
     Parameters

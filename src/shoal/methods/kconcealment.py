@@ -10,7 +10,7 @@ from pydantic import Field
 from shoal.kernels.weighted import grown_costs
 from shoal.lists import even_ranges
 from shoal.methods.constraints import regular_lists
-from shoal.methods.protocol import Estimate, Method
+from shoal.methods.protocol import CrowdMethod, Estimate
 from shoal.methods.records import merge_all
 from shoal.neighbours import pair_costs, proxy_candidates, signatures
 from shoal.parallel import run_ranges, thread_count
@@ -31,7 +31,7 @@ _PAIR_BYTES, _SAMPLE_BYTES = 110, 60
 _SAMPLES_PER_RANGE = 300_000
 
 
-class KConcealment(Method):
+class KConcealment(CrowdMethod):
     """Records of exactly k people each, everyone in exactly k of them, and a random owner.
 
     Parameters

@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 from shoal.lists import take_lists
 from shoal.methods.constraints import clusters, k_pick, nu_k_pick
 from shoal.methods.marginal import marginal_pick
-from shoal.methods.protocol import Estimate, Method
+from shoal.methods.protocol import CrowdMethod, Estimate
 from shoal.methods.records import merge_all
 from shoal.neighbours import pair_costs, proxy_candidates, signatures
 from shoal.parallel import thread_count
@@ -35,7 +35,7 @@ Constraint = Literal["nu-k-pick", "k-pick", "full"]
 Picking = Literal["cost", "marginal"]
 
 
-class KScale(Method):
+class KScale(CrowdMethod):
     """k-scale by the paper's recipe: signature, Dice proxy, K = 100·k candidates, exact costs, nu-k-pick.
 
     Parameters

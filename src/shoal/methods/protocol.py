@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -14,11 +14,13 @@ from shoal.progress import SILENT
 from shoal.settings import Settings
 
 if TYPE_CHECKING:
+    from shoal.points import PointRelease
     from shoal.progress import Progress
     from shoal.release import Claim, Release
+    from shoal.traces import Traces
     from shoal.trajectories import Trajectories
 
-__all__ = ["Estimate", "Method"]
+__all__ = ["BoxMethod", "CrowdMethod", "Estimate", "Method", "PointMethod"]
 
 
 @dataclass(frozen=True)
@@ -35,16 +37,25 @@ class Estimate:
 
 
 class Method(Settings):
-    """A way to turn trajectories into a release in which everyone is hidden among at least `k`."""
+    """What all methods share: a name, a claim, and whether they work on people's samples or on their fixes."""
 
     name: ClassVar[str]
     resumable: ClassVar[bool] = False  # whether `anonymize` takes a `store` of finished parts
-    k: Annotated[int, Field(ge=2, le=1000)] = 2
+    takes: ClassVar[Literal["samples", "fixes"]] = "samples"
 
     @property
     @abstractmethod
     def claim(self) -> Claim:
-        """What its releases promise."""
+        """What its releases promise; of `geo-indistinguishability`, what is known before there are people."""
+
+    @property
+    def among(self) -> int | None:
+        """The least number of people everyone is hidden among; None for methods that do not hide people in crowds."""
+        return None
+
+
+class BoxMethod(Method):
+    """A way to turn trajectories on the grid into a release of boxes."""
 
     @abstractmethod
     def anonymize(self, people: Trajectories, *, threads: int | None = None, progress: Progress = SILENT) -> Release:
@@ -56,8 +67,35 @@ class Method(Settings):
 
     def require_enough(self, people: Trajectories) -> None:
         """Raise TooFewUsers unless there are at least k people to hide among."""
-        if len(people) < self.k:
+        if self.among is not None and len(people) < self.among:
             raise TooFewUsers(
-                f"{len(people)} users are left after cleaning, but k = {self.k} needs at least {self.k}; "
+                f"{len(people)} users are left after cleaning, but k = {self.among} needs at least {self.among}; "
                 "lower k or loosen --min-samples, --bbox and --period"
             )
+
+
+class CrowdMethod(BoxMethod):
+    """A way to turn trajectories into a release in which everyone is hidden among at least `k`."""
+
+    k: Annotated[int, Field(ge=2, le=1000)] = 2
+
+    @property
+    def among(self) -> int:
+        """The least number of people everyone is hidden among."""
+        return self.k
+
+
+class PointMethod(Method):
+    """A way to turn traces of real places and times into a release of points."""
+
+    takes: ClassVar[Literal["samples", "fixes"]] = "fixes"
+
+    @abstractmethod
+    def anonymize(
+        self, traces: Traces, *, seed: int | None = None, threads: int | None = None, progress: Progress = SILENT
+    ) -> PointRelease:
+        """Give the release. Noise, if any, is the operating system's, unless a `seed` makes it repeatable."""
+
+    @abstractmethod
+    def estimate(self, traces: Traces, *, threads: int | None = None) -> Estimate:
+        """Give what `anonymize` would take; the memory is an upper bound."""

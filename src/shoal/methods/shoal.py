@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 from pydantic import Field
 
 from shoal.methods.partition import EFFORTS, partition
-from shoal.methods.protocol import Estimate, Method
+from shoal.methods.protocol import CrowdMethod, Estimate
 from shoal.methods.records import group_release, merge_all
 from shoal.parallel import thread_count
 from shoal.progress import SILENT
@@ -28,7 +28,7 @@ _SKETCH_NS, _PAIR_NS, _GROUP_NS = 10.0, 70.0, 90.0
 _SAMPLE_BYTES, _PARTNER_BYTES, _PART_BYTES = 48, 12, 200_000_000
 
 
-class Shoal(Method):
+class Shoal(CrowdMethod):
     """Hide everyone in a group of k to 2k-1 people who are all published as the same record.
 
     Parameters

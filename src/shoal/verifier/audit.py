@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from shoal.verifier.records import Catalogue
     from shoal.verifier.verdict import Findings
 
-__all__ = ["Witnesses", "read_audit"]
+__all__ = ["Witnesses", "read_audit", "read_owners"]
 
 _COLUMNS = ("record", "owner", "member")
 _TIMES = ("t_start", "t_end")
@@ -79,7 +79,7 @@ def read_audit(
     if tuple(table.column_names[:3]) != _COLUMNS or not pa.types.is_integer(table.schema.field("record").type):
         findings.fail("audit", "The audit does not have the columns record (integer), owner, member.")
         return None
-    owner, member = (_users(table[name], people) for name in ("owner", "member"))
+    owner, member = (_users(table[name], people.labels) for name in ("owner", "member"))
     empty = pc.is_null(table["record"]).to_numpy(zero_copy_only=False)
     numbers: Any = table["record"].cast(pa.int64())
     number = pc.fill_null(numbers, -1).to_numpy()
@@ -103,6 +103,37 @@ def read_audit(
     always = (owner == member)[rows]
     first, last = np.where(always, -_EVER, times[0][rows]), np.where(always, _EVER, times[1][rows])
     return Witnesses(member[rows], record[rows], owner_of, own, good, first, last)
+
+
+def read_owners(
+    findings: Findings, audit: str | Path | pa.Table, labels: Any, uids: NDArray[np.int64]
+) -> NDArray[np.int64] | None:
+    """Give the person published as each record of points, or None (and a failure of kind `audit`).
+
+    A person may have several records, for a trace can be split; each has one row, in which she is her own member.
+    """
+    findings.ran("audit")
+    table = _table(audit)
+    if tuple(table.column_names[:3]) != _COLUMNS or not pa.types.is_integer(table.schema.field("record").type):
+        findings.fail("audit", "The audit does not have the columns record (integer), owner, member.")
+        return None
+    owner, member = (_users(table[name], labels) for name in ("owner", "member"))
+    empty = pc.is_null(table["record"]).to_numpy(zero_copy_only=False)
+    numbers: Any = table["record"].cast(pa.int64())
+    record = _positions(pc.fill_null(numbers, -1).to_numpy(), uids)
+    _check_rows(findings, owner, member, record, empty, None)
+    other = int((owner != member).sum())
+    findings.fail_if(other, "audit", f"{other:,} rows of the audit have another member than the owner.")
+    once = np.array_equal(np.sort(record[~empty]), np.arange(len(uids)))
+    findings.fail_if(not once, "audit", "Not every record has one owner in the audit.")
+    published, missing = (np.bincount(owner[rows & (owner >= 0)], minlength=len(labels)) for rows in (~empty, empty))
+    unclear = int(((published > 0) + missing != 1).sum())
+    findings.fail_if(unclear, "audit", f"{unclear:,} users are not in the audit, or both published and not.")
+    if "audit" in findings.failures:
+        return None
+    owners = np.empty(len(uids), dtype=np.int64)
+    owners[record[~empty]] = owner[~empty]
+    return owners
 
 
 def _slots(findings: Findings, table: pa.Table, slot_s: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -134,9 +165,9 @@ def _table(audit: str | Path | pa.Table) -> pa.Table:
         raise CannotCheck("the audit file can't be read; give the file that --audit wrote") from None
 
 
-def _users(labels: Any, people: Crowd) -> NDArray[np.int64]:
-    """Give the index of each label among the people inside the claim, -1 for unknown ones."""
-    known = people.labels.cast(pa.large_string())
+def _users(labels: Any, everyone: Any) -> NDArray[np.int64]:
+    """Give the index of each label among those of the people inside the claim, -1 for unknown ones."""
+    known = everyone.cast(pa.large_string())
     places = pc.index_in(labels.cast(pa.large_string()), value_set=known)
     return pc.fill_null(places, -1).to_numpy().astype(np.int64)  # type: ignore[no-any-return]
 

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from shoal.errors import CannotCheck, SettingsError
+from shoal.points import PointRelease
 from shoal.progress import SILENT
 from shoal.release import Claim, Release
+from shoal.traces import Traces
 from shoal.trajectories import Trajectories
 from shoal.units import parse_seconds
 from shoal.verifier.audit import read_audit
@@ -20,8 +22,9 @@ from shoal.verifier.grid import Grid
 from shoal.verifier.header import Header, check_header, read_header, truth_level
 from shoal.verifier.identical import check_identical
 from shoal.verifier.integrity import check_counts, check_manifest, read_manifest, rounding
-from shoal.verifier.leaks import check_metadata, check_text, check_values
+from shoal.verifier.leaks import check_bytes, check_metadata, check_values
 from shoal.verifier.order import check_labels, check_numbering
+from shoal.verifier.points import holds_points, verify_points
 from shoal.verifier.published import open_file
 from shoal.verifier.scan import Scan, records_of_release, scan_file
 from shoal.verifier.truth import check_boxes, check_members
@@ -61,8 +64,8 @@ class _Opened:
 
 
 def verify(
-    original: str | Path | Sequence[str | Path] | Trajectories,
-    release: str | Path | Release,
+    original: str | Path | Sequence[str | Path] | Trajectories | Traces,
+    release: str | Path | Release | PointRelease,
     *,
     k: int | None = None,
     tau: int | str | None = None,
@@ -89,7 +92,7 @@ def verify(
     windows of that length and leakage up to that: see `Windows` and `_asked_windows`. With the private `audit` file
     truth and suppression are checked too; `suppressed` is the exact number of suppressed samples, if it is known
     (from the private run record); where nobody states any, there are none. `exact` counts cover beyond k. `memory` is
-    what the check may take, in bytes (None: what is available).
+    what the check may take, in bytes (None: what is available). Releases of points are checked by `verify_points`.
     Output: a `Verdict`; `CannotCheck` if no verdict is possible.
     Guarantee: `ok` only if the claim was checked and every check that could run passed; what could not is said. The
     verdict is the same whatever `memory` and `threads` are; claims other than identical groups need everybody's
@@ -113,6 +116,24 @@ def verify(
     """
     findings = Findings()
     options = _reading(options, reading)
+    if isinstance(release, PointRelease) or holds_points(release):
+        if any(asked is not None for asked in (k, tau, epsilon)):
+            raise CannotCheck("the release holds points, not boxes: nobody is hidden among k; leave out --k and --tau")
+        return verify_points(
+            original,
+            release,  # type: ignore[arg-type]
+            audit=audit,
+            options=options,
+            claim=claim,
+            memory=memory,
+            threads=threads,
+            work_dir=work_dir,
+            progress=progress,
+        )
+    if isinstance(original, Traces):
+        raise CannotCheck("boxes are checked against samples of the grid, not fixes; give files, or Trajectories")
+    if options is not None:
+        options.require_whole_users()
     with progress.stage("reading the release"):
         opened = _open(findings, original, release, options=options, crs=crs, claim=claim, threads=threads)
     if opened is None:
@@ -203,7 +224,7 @@ def _open(
     if scan is None:
         return None
     if file.is_csv and stated is not None:
-        check_text(findings, scan, file)
+        check_bytes(findings, scan.odd["bytes"], file)
     counts = None if manifest is None else manifest["counts"]
     return _Opened(header, scan.records, None, file, scan, counts, own=stated is not None)
 
@@ -245,6 +266,8 @@ def _note_other_settings(
 def _asked_k(findings: Findings, k: int | None, header: Header) -> int:
     if k is not None and k < 1:
         raise SettingsError("k must be at least 1; give e.g. --k 5")
+    if k is None and header.k is None and header.claim.name == "none" and header.claim.why != "unclaimed":
+        return 1  # nobody is said to be hidden: everyone's samples must be in a record of hers
     if k is None and header.k is None:
         raise CannotCheck("the release does not say for which k; give --k")
     if k is not None and header.k is not None and k < header.k:
@@ -428,7 +451,7 @@ def _note_result(findings: Findings, opened: _Opened, users: int, k: int, window
 
 def _shown(findings: Findings, name: str, k: int, windows: Windows | None) -> Claim:
     """Give the strongest claim that was shown, if nothing failed; owners are known to be hidden with an audit only."""
-    if findings.failures:
+    if findings.failures or k == 1:
         return Claim("none")
     if name == "k-anonymity" or (name == "k-concealment" and "audit" in findings.checked):
         return Claim(name, k=k)

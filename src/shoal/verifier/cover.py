@@ -70,16 +70,19 @@ def check_cover(
     if exact and len(users):
         findings.figures["cover"] = _distribution(counts[users])
     if witnesses is not None:
-        _check_members(findings, np.bincount(witnesses.records[witnesses.good], minlength=len(records)))
+        _check_members(findings, np.bincount(witnesses.records[witnesses.good], minlength=len(records)), k)
     else:
         reach = complete_reach(people, unique, reach, threads=threads)
-        _check_members(findings, reach if exact else np.minimum(reach, _LEAST_MEMBERS))
+        _check_members(findings, reach if exact else np.minimum(reach, _LEAST_MEMBERS), k)
     _report_one_way(findings, people, unique, users if exact else short, k, exact=exact, threads=threads)
 
 
-def _check_members(findings: Findings, members: NDArray[np.int64]) -> None:
-    """Check that every record is about two people at least; without an audit, more are counted only if asked for."""
-    raw = int((members < _LEAST_MEMBERS).sum())
+def _check_members(findings: Findings, members: NDArray[np.int64], k: int) -> None:
+    """Check that every record is about two people at least; without an audit, more are counted only if asked for.
+
+    Where nobody is said to be hidden (k = 1), a record may be about one person.
+    """
+    raw = int((members < _LEAST_MEMBERS).sum()) if k > 1 else 0
     findings.fail_if(raw, "cover", f"{raw:,} records are about fewer than {_LEAST_MEMBERS} users: raw data.")
     findings.figures["min_members"] = int(members.min()) if len(members) else 0
 

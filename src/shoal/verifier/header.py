@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["Header", "check_header", "parse_json", "read_header", "truth_level"]
 
 _KEYS = {"format", "method", "parameters", "claim", "cell_m", "slot_s", "crs"}
-_METHOD = re.compile(r"[a-z][a-z0-9-]{0,23}")
+_METHOD = re.compile(r"[a-z][a-z0-9-]{0,31}")
 _SETTINGS: dict[str, dict[str, tuple[str, ...] | None]] = {
     # The public settings of each method besides k: the words it may be, None for a count.
     "shoal": {"max_span_m": None, "max_duration_s": None},
@@ -34,7 +34,11 @@ _SETTINGS: dict[str, dict[str, tuple[str, ...] | None]] = {
         "max_duration_s": None,
     },
     "kte-hide": {"tau_s": None, "epsilon_s": None},
+    "promesse": {"step_m": None},
+    "geo-indistinguishability": {},
+    "uniform": {"cell_m": None, "slot_s": None},
 }
+_PER_METRE = {"geo-indistinguishability": "epsilon_per_m"}
 _CODE = re.compile(r"(EPSG|epsg|ESRI|esri|OGC|IGNF):[A-Za-z0-9_.]{1,20}")
 _NUMBER = r"-?\d{1,9}(\.\d{1,16})?"
 _TERMS = {
@@ -127,7 +131,7 @@ def check_header(findings: Findings, stated: dict[str, Any]) -> None:
     public = isinstance(parameters, dict) and all(_is_public(str(method), *setting) for setting in parameters.items())
     findings.fail_if(not public, "leaks", "The parameters hold something that is not a public setting of the method.")
     said = parameters if isinstance(parameters, dict) else {}
-    for name in ("k", "tau_s", "epsilon_s"):
+    for name in ("k", "tau_s", "epsilon_s", "epsilon_per_m"):
         other = name in claim and said.get(name, claim[name]) != claim[name]
         findings.fail_if(other, "leaks", f"The parameters hold another {name} than the claim.")
     findings.fail_if(not _is_plain_crs(crs), "leaks", "The CRS is neither a code nor a projection in plain PROJ terms.")
@@ -158,6 +162,8 @@ def _is_public(method: str, name: str, value: Any) -> bool:
     words = own.get(name)
     if words is not None:
         return value in words
+    if name == _PER_METRE.get(method):
+        return isinstance(value, float) and 0 < value < float("inf")
     return (name == "k" or name in own) and _is_count(value)
 
 

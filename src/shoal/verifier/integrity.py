@@ -12,7 +12,7 @@ from shoal.verifier.header import parse_json
 if TYPE_CHECKING:
     from shoal.verifier.verdict import Findings
 
-__all__ = ["check_counts", "check_manifest", "read_manifest", "rounding"]
+__all__ = ["check_counts", "check_manifest", "check_point_counts", "read_manifest", "rounding"]
 
 _KEYS = {"shoal", "counts", "seeded", "files"}
 _COUNTS = {"records", "samples_published", "samples_suppressed", "samples_created"}
@@ -62,13 +62,27 @@ def check_manifest(
 
 def check_counts(findings: Findings, counts: dict[str, int], records: int, samples: int | None) -> None:
     """Check that the manifest's counts are rounded, and true; `samples` were published (None: that is not known)."""
-    exact = sum(value != round(value, 2 - len(str(value))) for value in counts.values())
-    findings.fail_if(exact, "leaks", f"{exact:,} counts of the manifest are not rounded to two significant digits.")
+    _check_rounded(findings, counts)
     false = abs(counts["records"] - records) > rounding(counts["records"])
     findings.fail_if(false, "integrity", "The manifest's number of records is not that of the release.")
     false = samples is not None and counts["samples_published"] != int(float(f"{samples:.1e}"))
     findings.fail_if(false, "integrity", "The manifest's number of published samples is not that of the release.")
     findings.fail_if(counts["samples_created"], "truth", "The manifest says that samples were created.")
+
+
+def check_point_counts(findings: Findings, counts: dict[str, int], records: int, points: int) -> None:
+    """Check that the manifest's counts of a release of points are rounded, and true as far as the file tells."""
+    _check_rounded(findings, counts)
+    true = {"records": records, "samples_published": points}
+    false = [counts[name] != int(float(f"{number:.1e}")) for name, number in true.items()]
+    findings.fail_if(sum(false), "integrity", "The manifest's numbers of records and points are not the release's.")
+    more = counts["samples_created"] > counts["samples_published"]
+    findings.fail_if(more, "integrity", "The manifest says that more points were created than published.")
+
+
+def _check_rounded(findings: Findings, counts: dict[str, int]) -> None:
+    exact = sum(value != round(value, 2 - len(str(value))) for value in counts.values())
+    findings.fail_if(exact, "leaks", f"{exact:,} counts of the manifest are not rounded to two significant digits.")
 
 
 def rounding(value: int) -> int:

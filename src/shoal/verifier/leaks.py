@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from shoal.verifier.scan import Scan
     from shoal.verifier.verdict import Findings
 
-__all__ = ["check_metadata", "check_text", "check_values"]
+__all__ = ["check_bytes", "check_metadata", "check_values"]
 
 _ALLOWED = {b"shoal", b"geo", b"ARROW:schema"}
 _WRITER = re.compile(r"parquet-cpp-arrow version \d{1,3}(\.\d{1,3}){2}(-SNAPSHOT)?")
@@ -35,7 +35,7 @@ def check_metadata(findings: Findings, file: File, *, own: bool) -> None:
     """Check that the footer, the schema inside it and the columns carry only the allowed metadata.
 
     `own` says that the file states to be a shoal release: its bytes are accounted for as well (those of text by
-    `check_text`). Another tool's form and metadata are not looked at, and the verdict says so.
+    `check_bytes`). Another tool's form and metadata are not looked at, and the verdict says so.
     """
     findings.ran("leaks")
     if not own:
@@ -68,9 +68,9 @@ def _check_layout(findings: Findings, file: File) -> None:
     findings.fail_if(not _is_tiled(file), "leaks", _STRAY)
 
 
-def check_text(findings: Findings, scan: Scan, file: File) -> None:
+def check_bytes(findings: Findings, values: int, file: File) -> None:
     """Check that a CSV file has no byte besides its values: no quote or blank that could carry something."""
-    size = len(",".join(file.names).encode()) + 1 + scan.odd["bytes"]
+    size = len(",".join(file.names).encode()) + 1 + values
     findings.fail_if(file.path.stat().st_size != size, "leaks", _STRAY)
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from shoal.verifier.records import Catalogue
     from shoal.verifier.verdict import Findings
 
-__all__ = ["check_labels", "check_numbering"]
+__all__ = ["check_labels", "check_numbering", "check_owned", "check_quantities"]
 
 _LEAST_USERS = 20
 # Two tests for each list; for few records and many equal values they are up to ten times too severe.
@@ -35,9 +35,6 @@ _RANKINGS = 3
 
 def check_numbering(findings: Findings, records: Catalogue) -> None:
     """Check that the numbers do not follow anything in the records, and that identical ones are not side by side."""
-    if len(records) < _LEAST_USERS:
-        findings.say(f"Order was not judged: that needs {_LEAST_USERS} records.")
-        return
     groups = records.groups
     first, last, bounds = (edges[groups] for edges in records.unique.ends)
     sizes = bounds[:, 1::2] - bounds[:, 0::2] + 1
@@ -49,14 +46,24 @@ def check_numbering(findings: Findings, records: Catalogue) -> None:
         "where they begin (second axis)": first[:, 4] + first[:, 5],
         "how far they reach": sizes[:, 1] + sizes[:, 2],
     }
-    for name, values in quantities.items():
-        if _follows(values):
-            findings.fail("leaks", f"The numbers of the records follow {name}.")
+    check_quantities(findings, quantities, len(records))
+    if len(records) < _LEAST_USERS:
+        return
     side_by_side = int((np.diff(groups) == 0).sum())
     together = np.bincount(groups)
     expected = float((together * (together - 1)).sum()) / len(groups)
     if _too_many(side_by_side, expected):
         findings.fail("leaks", "Identical records are numbered side by side more often than by chance.")
+
+
+def check_quantities(findings: Findings, quantities: dict[str, NDArray[Any]], records: int) -> None:
+    """Check that the numbers of so many records follow none of these lists, each in the order of the numbers."""
+    if records < _LEAST_USERS:
+        findings.say(f"Order was not judged: that needs {_LEAST_USERS} records.")
+        return
+    for name, values in quantities.items():
+        if _follows(values):
+            findings.fail("leaks", f"The numbers of the records follow {name}.")
 
 
 def check_labels(findings: Findings, people: Crowd, records: Catalogue, witnesses: Witnesses | None) -> None:
@@ -67,22 +74,33 @@ def check_labels(findings: Findings, people: Crowd, records: Catalogue, witnesse
     """
     if min(len(records), len(people)) < _LEAST_USERS:
         return
-    numbers, rank = _label_numbers(people.labels)
-    lists = {
-        "the original labels": rank,
-        "the number of samples of their users": _canonical(people),
-    }
+    lists = {"the number of samples of their users": _canonical(people)}
     if witnesses is not None:
-        owner = witnesses.owner
-        for name, values in lists.items():
-            if _follows(values[owner]):
-                findings.fail("leaks", f"The numbers of the records follow {name}.")
-        if _too_many(int((numbers[owner] == records.uids).sum()), 1.0):
-            findings.fail("leaks", "Numbers of records are original labels.")
+        check_owned(findings, people.labels, lists, witnesses.owner, records.uids)
         return
-    for name, values in {"the original labels (as numbers)": numbers, **lists}.items():
+    numbers, rank = _label_numbers(people.labels)
+    lists = {"the original labels (as numbers)": numbers, "the original labels": rank, **lists}
+    for name, values in lists.items():
         if _points_at(people, records, values):
             findings.fail("leaks", f"The numbers of the records follow {name}.")
+
+
+def check_owned(
+    findings: Findings,
+    labels: Any,
+    lists: dict[str, NDArray[np.int64]],
+    owner: NDArray[np.int64],
+    uids: NDArray[np.int64],
+) -> None:
+    """Check, where the owner of each record is known, that the numbers follow neither labels nor lists of users."""
+    if min(len(uids), len(labels)) < _LEAST_USERS:
+        return
+    numbers, rank = _label_numbers(labels)
+    for name, values in {"the original labels": rank, **lists}.items():
+        if _follows(values[owner]):
+            findings.fail("leaks", f"The numbers of the records follow {name}.")
+    if _too_many(int((numbers[owner] == uids).sum()), 1.0):
+        findings.fail("leaks", "Numbers of records are original labels.")
 
 
 def _follows(values: NDArray[np.int64]) -> bool:

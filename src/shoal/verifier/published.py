@@ -24,12 +24,13 @@ if TYPE_CHECKING:
 
     from shoal.verifier.verdict import Findings
 
-__all__ = ["BOX", "Columns", "File", "open_file", "read_columns"]
+__all__ = ["BOX", "POINT", "Columns", "File", "open_file", "read_columns", "read_points"]
 
 _BATCH = 1 << 20
 _BLOCK = 1 << 26
 _INSTANT = pa.timestamp("ms", "UTC")
 BOX = ("t_start", "t_end", "x_min", "y_min", "x_max", "y_max")
+POINT = ("uid", "datetime", "lat", "lng")
 TYPES: dict[str, Any] = {
     "uid": pa.int64(),
     "t_start": _INSTANT,
@@ -153,7 +154,7 @@ def read_columns(
             "leaks",
             f"The columns are not those of a release, in its order: {missing} are missing, {extra} are too many.",
         )
-    if set(names) == {"uid", "datetime", "lat", "lng"}:
+    if set(names) == set(POINT):
         raise CannotCheck("the release holds points, not boxes; this claim can't be checked on points")
     if len(set(names)) < len(names) or not {"uid", *BOX} <= set(names):
         if not own:
@@ -165,13 +166,29 @@ def read_columns(
         for batch in file.batches():
             yield _arrays(_typed_loosely(batch.select(chosen)), odd)
         return
+    yield from _own_columns(findings, file, chosen, odd)
+
+
+def read_points(findings: Findings, file: File, odd: Counter[str]) -> Iterator[Columns | None]:
+    """Check names, order and types of the columns of points and give them as arrays, as `read_columns` does."""
+    findings.ran("leaks")
+    if file.names != list(POINT):
+        findings.fail("leaks", "The columns are not those of a release of points, in its order.")
+    if sorted(file.names) != sorted(POINT):
+        yield None
+        return
+    yield from _own_columns(findings, file, list(POINT), odd)
+
+
+def _own_columns(findings: Findings, file: File, chosen: list[str], odd: Counter[str]) -> Iterator[Columns | None]:
+    """Give some columns of a shoal release, which must be of the very types and forms that the format says."""
     if not file.is_csv:
         wrong = [name for name in chosen if file.schema.field(name).type != TYPES[name]]
         findings.fail_if(wrong, "leaks", f"{len(wrong)} columns do not have the type that the format says.")
     for batch in file.batches():
         if file.is_csv:
             odd["bytes"] += sum(pc.sum(pc.binary_length(column)).as_py() or 0 for column in batch.columns)
-            odd["bytes"] += len(names) * len(batch)
+            odd["bytes"] += len(file.names) * len(batch)
         typed = (_typed_csv if file.is_csv else _typed)(batch.select(chosen), odd)
         yield None if typed is None else _arrays(typed, odd)
         if typed is None:
@@ -238,6 +255,6 @@ def _arrays(typed: dict[str, Any], odd: Counter[str]) -> Columns:
     for name in ("lat", "lng"):
         if name in values:
             odd["holes"] += int(np.isnan(values[name]).sum())
-    for name in ("t_start", "t_end"):
+    for name in ("t_start", "t_end") if "t_start" in values else ("datetime",):
         whole &= (values[name] >= _FIRST_MS) & (values[name] <= _LAST_MS)
     return Columns(whole, values, typed.get("geometry"))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from shoal.verifier.records import Catalogue
     from shoal.verifier.verdict import Findings
 
-__all__ = ["Scan", "records_of_release", "scan_file"]
+__all__ = ["Scan", "records_of_release", "report_form", "scan_file"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,14 +73,15 @@ def scan_file(
         if polygons is not None:
             polygons.look(columns, grid, threads)
         _collect(rows, columns, boxes)
-    _report_form(findings, file, odd)
+    report_form(findings, file, odd)
     if not readable:
         return None
     count = np.concatenate(rows.counts) if rows.counts else None
     return Scan(_records(rows, count, threads, ordered=not odd["unsorted"]), odd, count, polygons)
 
 
-def _report_form(findings: Findings, file: File, odd: Counter[str]) -> None:
+def report_form(findings: Findings, file: File, odd: Counter[str]) -> None:
+    """Report values that are missing or, in text, not written as the format says."""
     for name in file.names if file.is_csv else ():
         forms, digits = odd[f"form of {name}"], odd[f"digits of {name}"]
         findings.fail_if(forms, "leaks", f"{forms:,} values are not written as the format says.")

@@ -1,0 +1,211 @@
+"""The attack `poi`: the places where people stay, looked for in what was published (004, Sec. V-B)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal.attacks.knowledge import percent
+from shoal.attacks.outcome import Outcome, rate
+from shoal.errors import CannotCheck, SettingsError
+from shoal.kernels.geodesy import places as geocentric_places
+from shoal.kernels.stays import find_stays, match_places, merge_stays
+from shoal.lists import even_ranges, offsets_of, take_lists
+from shoal.parallel import run_ranges
+from shoal.progress import SILENT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from shoal.io.pairs import Pairs, Track
+    from shoal.progress import Progress
+    from shoal.traces import Traces
+
+__all__ = ["Places", "places_of", "poi_attack", "poi_scores", "stays_of"]
+
+DIAMETER_M, STAY_S, MATCH_M = 200, 900, 100
+_BLOCK = 1 << 20  # fixes between two looks at Ctrl-C
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """Places in space (metres from the Earth's centre): trace t has those from offsets[t] to offsets[t+1]."""
+
+    offsets: NDArray[np.int64]
+    x: NDArray[np.float64]
+    y: NDArray[np.float64]
+    z: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """How many places each trace has."""
+        return np.diff(self.offsets)
+
+
+def poi_attack(
+    pairs: Pairs,
+    *,
+    victims: int = 1000,  # noqa: ARG001  all traces are attacked: it is cheap
+    seed: int = 0,  # noqa: ARG001  nothing is drawn
+    diameter_m: int = DIAMETER_M,
+    stay_s: int = STAY_S,
+    match_m: int = MATCH_M,
+    threads: int | None = None,
+    progress: Progress = SILENT,
+) -> Outcome:
+    """Look for the places where people stay in what was published of their traces.
+
+    A stay is a run of fixes within `diameter_m` for `stay_s` at least; stays near each other are one place. Places
+    found in a record are matched with those of the trace it was made of, within `match_m`. Output: precision, recall
+    and F-score (004, Def. 2-4), the mean over traces that have places; `success` is the share of these traces of which
+    a place was found. The control finds all of them: it is the same extraction on the raw data.
+    Guarantee: nothing is left to chance. Cost: linear in the number of fixes.
+    """
+    settings = {"diameter_m": diameter_m, "stay_s": stay_s, "match_m": match_m}
+    scores = poi_scores(pairs, **settings, threads=threads, progress=progress)
+    with_places = scores.real > 0
+    n = int(with_places.sum())
+    if not n:
+        raise CannotCheck("nobody stays anywhere in the original: there are no places that could be found")
+    found = int((scores.matched[with_places] > 0).sum())
+    row: dict[str, Any] = {**settings, "victims": n, **rate("success", found, n), **scores.means()}
+    row |= {"places": int(scores.real.sum()), "places_published": int(scores.published.sum())}
+    row |= {"places_found": int(scores.matched.sum()), **rate("control", n, n)}
+    said = (
+        f"Of {row['places']:,} places where people stay, {row['places_found']:,} were found again, among "
+        f"{row['places_published']:,} that seem to be such; F-score {percent(row['fscore'])} on average over traces."
+    )
+    return Outcome("poi", settings, n, [row], {"traces": len(pairs.original)}, (said,))
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Places per trace: real ones, those found in what was published, and real ones that these match."""
+
+    real: NDArray[np.int64]
+    published: NDArray[np.int64]
+    matched: NDArray[np.int64]
+
+    def means(self) -> dict[str, float]:
+        """Give precision, recall and F-score, the mean over traces that have places; without any, not a number."""
+        some = self.real > 0
+        matched, real, published = self.matched[some], self.real[some], self.published[some]
+        if not len(real):
+            return dict.fromkeys(("precision", "recall", "fscore"), float("nan"))
+        return {
+            "precision": float((matched / np.maximum(published, 1)).mean()),
+            "recall": float((matched / real).mean()),
+            "fscore": float((2 * matched / (real + published)).mean()),
+        }
+
+
+def poi_scores(
+    pairs: Pairs,
+    *,
+    diameter_m: int = DIAMETER_M,
+    stay_s: int = STAY_S,
+    match_m: int = MATCH_M,
+    threads: int | None = None,
+    progress: Progress = SILENT,
+) -> Scores:
+    """Count, for each original trace, its places and what was published of them."""
+    traces = pairs.require_owners("the attack poi")
+    if min(diameter_m, stay_s, match_m) < 1:
+        raise SettingsError("a place has a diameter, a stay lasts, and matching has a distance: give them above zero")
+    with progress.stage("find places", pairs.original.fixes + len(pairs.published.ms)) as advance:
+        how: dict[str, Any] = {"diameter_m": diameter_m, "stay_s": stay_s, "threads": threads, "advance": advance}
+        real = places_of(pairs.original, **how)
+        seen = places_of(pairs.published, **how)
+    # The records of a trace together, in the order of the traces.
+    order = np.argsort(traces, kind="stable")
+    _, rows = take_lists(seen.offsets, order)
+    per_trace = np.bincount(traces, weights=seen.counts, minlength=len(pairs.original)).astype(np.int64)
+    found = Places(offsets_of(per_trace), seen.x[rows], seen.y[rows], seen.z[rows])
+    matched = np.empty(len(pairs.original), np.int64)
+    match_places(
+        real.offsets, real.x, real.y, real.z, found.offsets, found.x, found.y, found.z, float(match_m), matched
+    )
+    return Scores(real.counts, found.counts, matched)
+
+
+def places_of(
+    traces: Traces | Track,
+    *,
+    diameter_m: float = DIAMETER_M,
+    stay_s: float = STAY_S,
+    threads: int | None = None,
+    advance: Callable[[float], None] = lambda _: None,
+) -> Places:
+    """Give the places where traces stay: stays within half the diameter of each other are one."""
+    x, y, z = (np.empty(len(traces.ms)) for _ in range(3))
+    size = len(traces.ms)
+    ranges = [(start, min(start + _BLOCK, size)) for start in range(0, size, _BLOCK)]
+    run_ranges(
+        lambda a, b: geocentric_places(traces.lng[a:b], traces.lat[a:b], x[a:b], y[a:b], z[a:b]),
+        ranges,
+        threads=threads,
+    )
+    counts, starts, stops = stays_of(
+        traces.offsets, traces.ms, x, y, z, diameter_m=diameter_m, stay_s=stay_s, threads=threads, advance=advance
+    )
+    x, y, z = (_means(column, starts, stops) for column in (x, y, z))
+    merged = np.empty(len(counts), np.int64)
+    end = merge_stays(offsets_of(counts), x, y, z, diameter_m / 2, merged)
+    return Places(offsets_of(merged), x[:end], y[:end], z[:end])
+
+
+def stays_of(
+    offsets: NDArray[np.int64],
+    ms: NDArray[np.int64],
+    x: NDArray[np.float64],
+    y: NDArray[np.float64],
+    z: NDArray[np.float64],
+    *,
+    diameter_m: float,
+    stay_s: float,
+    flat: bool = False,
+    threads: int | None = None,
+    advance: Callable[[float], None] = lambda _: None,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Give how many stays each trace has, and the rows from which and up to which (left out) they last.
+
+    Coordinates are geocentric metres or, if `flat`, those of a plane with z = 0.
+
+    >>> at = np.array([0.0, 500.0, 510.0, 505.0, 900.0])
+    >>> zero = np.zeros(5)
+    >>> found = stays_of(np.array([0, 5]), np.arange(5) * 600_000, at, zero, zero, diameter_m=50, stay_s=900, flat=True)
+    >>> [column.tolist() for column in found]
+    [[1], [1], [4]]
+    """
+    counts = np.empty(len(offsets) - 1, np.int64)
+    found: dict[int, tuple[NDArray[np.int64], NDArray[np.int64]]] = {}
+
+    def work(first: int, last: int) -> None:
+        room = int(offsets[last] - offsets[first]) // 2 + 1
+        starts, stops = np.empty(room, np.int64), np.empty(room, np.int64)
+        where = offsets, ms, x, y, z, flat, float(diameter_m), int(1000 * stay_s)
+        n = find_stays(*where, first, last, counts, starts, stops)
+        found[first] = starts[:n].copy(), stops[:n].copy()
+        advance(int(offsets[last] - offsets[first]))
+
+    run_ranges(work, even_ranges(np.diff(offsets), _BLOCK), threads=threads)
+    none = np.empty(0, np.int64)
+    starts, stops = (np.concatenate([none, *(found[first][n] for first in sorted(found))]) for n in (0, 1))
+    return counts, starts, stops
+
+
+def _means(column: NDArray[np.float64], starts: NDArray[np.int64], stops: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Give the mean of some runs of rows."""
+    if not len(starts):
+        return np.empty(0)
+    offsets = offsets_of(stops - starts)
+    rows = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], stops - starts)
+    means: NDArray[np.float64] = np.add.reduceat(column[rows], offsets[:-1]) / (stops - starts)
+    return means

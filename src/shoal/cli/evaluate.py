@@ -1,0 +1,58 @@
+"""`shoal evaluate`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from shoal.cli.console import show, show_json, show_table, working
+from shoal.cli.options import Reading, Running
+from shoal.errors import SettingsError
+from shoal.io.tables import refuse_table, save_rows
+from shoal.utility import evaluate as measure
+
+__all__ = ["evaluate"]
+
+
+def evaluate(
+    *paths: Annotated[Path, Parameter(help="ORIGINAL... RELEASE: what the release was made of; last, the release.")],
+    audit: Annotated[Path | None, Parameter(help="The private audit file: without it no spatial error.")] = None,
+    run_record: Annotated[Path | None, Parameter(help="The private run record: how long the method took.")] = None,
+    queries: Annotated[int, Parameter(help="How many range queries to draw.")] = 1000,
+    seed: Annotated[int, Parameter(help="Of all draws: the same seed, the same figures.")] = 0,
+    output: Annotated[Path | None, Parameter(help="Save the figures: .csv, .json or .parquet.")] = None,
+    overwrite: Annotated[bool, Parameter(help="Replace an existing table.")] = False,
+    reading: Reading = Reading(),  # noqa: B008  frozen
+    running: Running = Running(),  # noqa: B008  frozen
+) -> int:
+    """Measure what a release is still good for."""
+    if len(paths) < 2:
+        raise SettingsError("name the ORIGINAL and, last, the RELEASE: shoal evaluate events.csv release.parquet")
+    if output is not None:
+        private = [path for path in (audit, run_record) if path is not None]
+        refuse_table(output, [*paths, *private], overwrite=overwrite)
+    with working(quiet=running.quiet or running.json) as progress:
+        found = measure(
+            [str(path) for path in paths[:-1]],
+            paths[-1],
+            audit=audit,
+            run_record=run_record,
+            queries=queries,
+            seed=seed,
+            options=reading.options(),
+            memory=running.memory_bytes,
+            threads=running.threads,
+            work_dir=running.work_dir,
+            progress=progress,
+        )
+    if output is not None:
+        save_rows([found.to_dict()], output, overwrite=overwrite)
+    if running.json:
+        show_json({"ok": True, **found.to_dict()})
+        return 0
+    show_table(f"What is left in {paths[-1].name}", found.table())
+    if found.spatial_error_m is None:
+        show("Spatial error not measured: give the audit file, --audit.")
+    return 0

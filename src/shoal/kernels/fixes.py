@@ -1,0 +1,108 @@
+"""Fixes: rows of any order become each user's fixes, sorted by time and place, exact repetitions left out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal.jit import jit
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["close_up", "group_fixes", "sort_fixes"]
+
+
+def group_fixes(
+    users: NDArray[np.int32],
+    ms: NDArray[np.int64],
+    lng: NDArray[np.float64],
+    lat: NDArray[np.float64],
+    n_users: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+    """Bring the rows of each user together: offsets, ms, lng, lat; the columns themselves where they are already.
+
+    >>> group_fixes(np.array([1, 0], np.int32), np.array([5, 6]), np.array([0.5, 1]), np.zeros(2), 2)[1].tolist()
+    [6, 5]
+    """
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(users, minlength=n_users))])
+    if (users[1:] >= users[:-1]).all():
+        return offsets, ms, lng, lat
+    grouped = np.empty_like(ms), np.empty_like(lng), np.empty_like(lat)
+    _scatter(users, ms, lng, lat, offsets[:-1].copy(), *grouped)
+    return offsets, *grouped
+
+
+@jit
+def _scatter(users: Any, ms: Any, lng: Any, lat: Any, at: Any, to_ms: Any, to_lng: Any, to_lat: Any) -> None:
+    for row in range(len(users)):
+        place = at[users[row]]
+        to_ms[place], to_lng[place], to_lat[place] = ms[row], lng[row], lat[row]
+        at[users[row]] = place + 1
+
+
+@jit
+def _before(ms: Any, lng: Any, lat: Any, i: Any, j: Any) -> bool:
+    if ms[i] != ms[j]:
+        return bool(ms[i] < ms[j])
+    if lng[i] != lng[j]:
+        return bool(lng[i] < lng[j])
+    return bool(lat[i] < lat[j])
+
+
+@jit
+def _sort(ms: Any, lng: Any, lat: Any, start: Any, end: Any) -> None:
+    """Sort the rows start…end-1: a merge sort of their numbers, then one copy."""
+    size = end - start
+    order, spare = np.arange(start, end), np.empty(size, np.int64)
+    width = 1
+    while width < size:
+        for low in range(0, size, 2 * width):
+            middle, high = min(low + width, size), min(low + 2 * width, size)
+            i, j = low, middle
+            for out in range(low, high):
+                if j >= high or (i < middle and not _before(ms, lng, lat, order[j], order[i])):
+                    spare[out] = order[i]
+                    i += 1
+                else:
+                    spare[out] = order[j]
+                    j += 1
+        order, spare = spare, order
+        width *= 2
+    some_ms, some_lng, some_lat = np.empty(size, np.int64), np.empty(size), np.empty(size)
+    for i in range(size):
+        some_ms[i], some_lng[i], some_lat[i] = ms[order[i]], lng[order[i]], lat[order[i]]
+    for i in range(size):
+        ms[start + i], lng[start + i], lat[start + i] = some_ms[i], some_lng[i], some_lat[i]
+
+
+@jit
+def sort_fixes(offsets: Any, ms: Any, lng: Any, lat: Any, first: Any, last: Any, counts: Any) -> None:
+    """Sort each user's rows in place by (ms, lng, lat); move the distinct ones to the front and count them."""
+    for user in range(first, last):
+        start, end = offsets[user], offsets[user + 1]
+        for row in range(start + 1, end):
+            if _before(ms, lng, lat, row, row - 1):
+                _sort(ms, lng, lat, start, end)
+                break
+        kept = start
+        for row in range(start, end):
+            if row > start and ms[row] == ms[kept - 1] and lng[row] == lng[kept - 1] and lat[row] == lat[kept - 1]:
+                continue
+            if row != kept:
+                ms[kept], lng[kept], lat[kept] = ms[row], lng[row], lat[row]
+            kept += 1
+        counts[user] = kept - start
+
+
+@jit
+def close_up(offsets: Any, counts: Any, ms: Any, lng: Any, lat: Any) -> None:
+    """Move the first `counts[u]` rows of every user towards the front, in place, so that no gap is left."""
+    end = 0
+    for user in range(len(counts)):
+        start = offsets[user]
+        for row in range(start, start + counts[user]):
+            if row != end:
+                ms[end], lng[end], lat[end] = ms[row], lng[row], lat[row]
+            end += 1

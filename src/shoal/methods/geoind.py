@@ -1,0 +1,159 @@
+"""Geo-indistinguishability: every fix is published where noise puts it, planar Laplace around the true place."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+import re
+from itertools import pairwise
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+import numpy as np
+from pydantic import BeforeValidator, Field
+
+from shoal.errors import InputError, SettingsError
+from shoal.frame import transformer
+from shoal.kernels.noise import shift_places
+from shoal.methods.protocol import Estimate, PointMethod
+from shoal.parallel import run_ranges, thread_count
+from shoal.points import DECIMALS, PointRelease
+from shoal.progress import SILENT
+from shoal.release import Claim, Members
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from shoal.progress import Progress
+    from shoal.traces import Traces
+
+__all__ = ["GeoIndistinguishability", "parse_epsilon"]
+
+_FIX_NS, _FIX_BYTES = 900.0, 48
+_BLOCK = 1 << 17  # fixes between two looks at Ctrl-C
+_DRAW_BYTES = 16  # of a fix: two numbers of 64 bits
+_LN = re.compile(r"\s*ln\s*\(\s*(\d{1,9}(?:\.\d{1,9})?)\s*\)\s*/\s*(\d{1,9}(?:\.\d{1,9})?)\s*")
+
+
+def parse_epsilon(value: Any) -> Any:
+    """Read an ε per metre: a number, or text such as `0.01` or, as papers write it, `ln(4)/200`.
+
+    >>> parse_epsilon("ln(4)/200") == math.log(4) / 200
+    True
+    """
+    if not isinstance(value, str):
+        return value
+    match = _LN.fullmatch(value.lower())
+    try:
+        return math.log(float(match[1])) / float(match[2]) if match else float(value)
+    except (ValueError, ZeroDivisionError):
+        raise SettingsError("epsilon is a number per metre, such as 0.01 or ln(4)/200") from None
+
+
+class GeoIndistinguishability(PointMethod):
+    """Publish every fix at a random place around the true one (Andrés et al. 2013), its time as it is.
+
+    Parameters
+    ----------
+    epsilon
+        Per metre: two places d metres apart are told apart by a factor of at most exp(d·ε). Text is taken too:
+        `"ln(4)/200"`.
+
+    The noise is planar Laplace in the tangent plane of each place, so isotropic and of mean length 2/ε metres at
+    every latitude; results are snapped to the whole metres of the release's CRS. It comes from the operating system's
+    generator; only a seed, for research, makes it repeatable, and then nothing is claimed.
+    Guarantee: `geo-indistinguishability(ε)` for each point; a person loses ε for each of hers, `total_per_m` for the
+    one with most. Not guaranteed: anything about places where people stay: noise over many fixes averages out.
+    Cost: linear, about a microsecond a fix; 24 bytes a point, twice while records are shuffled.
+
+    >>> import shoal
+    >>> table = shoal.synthesize(users=5, kind="gps", scene="town", days=1, seed=1)
+    >>> GeoIndistinguishability(epsilon="ln(4)/200").anonymize(shoal.read_traces(table), seed=1)
+    PointRelease(5 records, ... points, geo-indistinguishability, claim none (research))
+    """
+
+    name: ClassVar[str] = "geo-indistinguishability"
+    epsilon: Annotated[float, BeforeValidator(parse_epsilon), Field(ge=1e-6, le=1.0)]
+
+    def anonymize(
+        self, traces: Traces, *, seed: int | None = None, threads: int | None = None, progress: Progress = SILENT
+    ) -> PointRelease:
+        """Give one record for every trace, a point for every fix; see the class for what it guarantees."""
+        lng, lat = np.empty(traces.fixes), np.empty(traces.fixes)
+        draws = None if seed is None else _seeded_draws(traces, seed)
+        snap = _snapper(traces)
+
+        def work(start: int, stop: int) -> None:
+            part = slice(start, stop)
+            drawn = _system_draws(stop - start) if draws is None else draws[part]
+            shifted = np.empty(stop - start), np.empty(stop - start)
+            uniform = (drawn >> np.uint64(11)) * 2.0**-53
+            where = traces.lng[part], traces.lat[part], self.epsilon
+            shift_places(*where, uniform[:, 0].copy(), uniform[:, 1].copy(), *shifted)
+            lng[part], lat[part] = snap(*shifted)
+
+        ranges = [(start, min(start + _BLOCK, traces.fixes)) for start in range(0, traces.fixes, _BLOCK)]
+        with progress.stage("draw noise", traces.fixes) as advance:
+            run_ranges(work, ranges, threads=threads, advance=advance)
+        return PointRelease(
+            offsets=traces.offsets,
+            ms=traces.ms,
+            lng=lng,
+            lat=lat,
+            frame=traces.frame,
+            method=self.name,
+            parameters={"epsilon_per_m": self.epsilon},
+            claim=self._claim_of(traces) if seed is None else Claim("none", why="research"),
+            seeded=seed is not None,
+            members=Members(traces.users, np.arange(len(traces) + 1), traces.users, traces),
+        )
+
+    @property
+    def claim(self) -> Claim:
+        """What its releases promise, but for the total, which depends on how many fixes people have."""
+        return Claim("geo-indistinguishability", epsilon_per_m=self.epsilon)
+
+    def estimate(self, traces: Traces, *, threads: int | None = None) -> Estimate:
+        """Give what `anonymize` would take."""
+        return Estimate(_FIX_BYTES * traces.fixes, _FIX_NS * traces.fixes / 1e9 / thread_count(threads))
+
+    def _claim_of(self, traces: Traces) -> Claim:
+        """Give the claim with the total of the person with most fixes, their number rounded up to two digits."""
+        most = int(np.bincount(traces.users, weights=traces.counts).max())
+        unit = 10 ** max(0, len(str(most)) - 2)
+        total = -(-most // unit) * unit * self.epsilon
+        return Claim("geo-indistinguishability", epsilon_per_m=self.epsilon, total_per_m=total)
+
+
+def _system_draws(count: int) -> NDArray[np.uint64]:
+    return np.frombuffer(os.urandom(_DRAW_BYTES * count), np.uint64).reshape(-1, 2)
+
+
+def _seeded_draws(traces: Traces, seed: int) -> NDArray[np.uint64]:
+    """Give repeatable draws that depend on the seed and on each trace's own fixes, not on labels or order."""
+    draws = np.empty((traces.fixes, 2), np.uint64)
+    for start, stop in pairwise(traces.offsets.tolist()):
+        content = hashlib.blake2b(str(seed).encode(), digest_size=16)
+        for column in (traces.ms, traces.lng, traces.lat):
+            content.update(np.ascontiguousarray(column[start:stop]).data)
+        key = int.from_bytes(content.digest(), "little")
+        draws[start:stop] = np.random.Philox(key=key).random_raw(2 * (stop - start)).reshape(-1, 2)
+    return draws
+
+
+def _snapper(traces: Traces) -> Callable[[Any, Any], tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    """Give the function that moves places to the whole metres of the release's CRS."""
+    if traces.frame.crs is None:
+        raise SettingsError("points are snapped to metres of a CRS; give one, e.g. --crs EPSG:32650")
+    transform = transformer(traces.frame.crs).transform
+
+    def snap(lng: Any, lat: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        east, north = transform(lng, lat)
+        lng, lat = transform(np.rint(east), np.rint(north), direction="INVERSE")
+        if not (np.isfinite(lng).all() and np.isfinite(lat).all()):
+            raise InputError("the CRS can't hold some of the places; leave them out or choose another --crs")
+        return np.round(lng, DECIMALS), np.round(lat, DECIMALS)
+
+    return snap

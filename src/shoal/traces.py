@@ -1,0 +1,72 @@
+"""Traces: everybody's fixes as columns, with the real places and times that point methods need."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal.arrow import to_arrow_array
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from shoal.frame import Frame
+    from shoal.io.account import Account
+
+__all__ = ["Traces"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Traces:
+    """The fixes of all people, trace after trace: what the integer grid throws away.
+
+    `offsets` (int64, T+1) says where each trace starts in `ms` (UTC milliseconds), `lng`, `lat` (WGS84 degrees). The
+    fixes of a trace are sorted by (ms, lng, lat) and distinct. A person has one trace, or several where long gaps
+    split it: `users[t]` is the index of trace t's person in `labels`, the original identifiers, which are private;
+    traces are sorted by person, then time. `frame` is the grid that goes with the data, to compare points with
+    boxes; the fixes are not on it. Make one with `shoal.read_traces`.
+    """
+
+    offsets: NDArray[np.int64]
+    ms: NDArray[np.int64]
+    lng: NDArray[np.float64]
+    lat: NDArray[np.float64]
+    users: NDArray[np.int64]
+    labels: pa.Array
+    frame: Frame
+    account: Account | None = field(default=None)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __repr__(self) -> str:
+        return f"Traces({len(self.labels):,} users, {len(self):,} traces, {self.fixes:,} fixes)"
+
+    @property
+    def fixes(self) -> int:
+        """How many fixes there are in all."""
+        return len(self.ms)
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """How many fixes each trace has."""
+        return np.diff(self.offsets)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Give a frame `uid, datetime, lat, lng, trace`; the labels are the original ones, so it is private."""
+        import pandas as pd
+
+        trace = np.repeat(np.arange(len(self)), self.counts)
+        return pd.DataFrame(
+            {
+                "uid": self.labels.take(to_arrow_array(self.users[trace])).to_pandas(),
+                "datetime": pd.to_datetime(self.ms, unit="ms", utc=True),
+                "lat": self.lat,
+                "lng": self.lng,
+                "trace": trace,
+            }
+        )

@@ -1,0 +1,171 @@
+"""Evaluate: the figures by which 004 judges what is left of the data, for releases of points and of boxes."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal.errors import CannotCheck
+from shoal.io.options import read_options
+from shoal.io.pairs import open_pairs
+from shoal.progress import SILENT
+from shoal.utility.queries import query_distortions
+from shoal.utility.space import spatial_errors
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from shoal.io.events import Input
+    from shoal.io.options import ReadOptions
+    from shoal.io.pairs import Pairs
+    from shoal.points import PointRelease
+    from shoal.progress import Progress
+    from shoal.release import Release
+    from shoal.traces import Traces
+
+__all__ = ["Evaluation", "evaluate", "evaluate_pairs"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluation:
+    """What is left of the data. Nothing in it says who: counts, and means over points and queries.
+
+    `spatial_error_m…` are distances of published points (a million of them, if there are more) to the polyline of the
+    trace they were made of; None where nobody says whose record is whose. `query_distortion` is the mean relative
+    error of range queries, with its 95 % interval. `compression` is the number of points published over that of
+    fixes. `seconds` is how long the method ran, if the run record tells.
+    """
+
+    traces: int
+    fixes: int
+    records: int
+    points: int
+    compression: float
+    queries: int
+    query_distortion: float
+    query_distortion_low: float
+    query_distortion_high: float
+    query_distortion_median: float
+    spatial_error_m: float | None = None
+    spatial_error_m_median: float | None = None
+    spatial_error_m_95: float | None = None
+    seconds: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give plain types that can be written as JSON."""
+        return asdict(self)
+
+    def table(self) -> list[tuple[str, Any]]:
+        """Give the lines to print."""
+        low, high = self.query_distortion_low, self.query_distortion_high
+        rows: list[tuple[str, Any]] = [
+            ("traces", self.traces),
+            ("fixes", self.fixes),
+            ("records", self.records),
+            ("points", self.points),
+            ("compression", f"{self.compression:.1%}"),
+            ("range queries, mean distortion", f"{self.query_distortion:.1%} ({100 * low:.1f}–{100 * high:.1f})"),
+            ("range queries, median", f"{self.query_distortion_median:.1%}"),
+        ]
+        if self.spatial_error_m is not None:
+            rows += [
+                ("spatial error, mean", f"{self.spatial_error_m:,.2f} m"),
+                ("spatial error, median", f"{self.spatial_error_m_median:,.2f} m"),
+                ("spatial error, 95 %", f"{self.spatial_error_m_95:,.2f} m"),
+            ]
+        if self.seconds is not None:
+            rows.append(("seconds of the method", f"{self.seconds:,.2f}"))
+        return rows
+
+
+def evaluate(
+    original: Input | Traces,
+    release: str | Path | Release | PointRelease,
+    *,
+    audit: str | Path | pa.Table | None = None,
+    run_record: str | Path | None = None,
+    queries: int = 1000,
+    seed: int = 0,
+    options: ReadOptions | None = None,
+    memory: int | None = None,
+    threads: int | None = None,
+    work_dir: Path | None = None,
+    progress: Progress = SILENT,
+    **reading: Any,
+) -> Evaluation:
+    """Measure what a release is still good for, by the figures of 004; boxes count as their middle.
+
+    Input: the original (files, with the reading `options` the release was made with, also as keywords; or Traces), the
+    release (a file, or in memory), the private `audit` (without it no spatial error) and `run_record` (how long it
+    took), how many range `queries` to draw, and their seed. Output: an Evaluation.
+    Guarantee: the same for the same seed, whatever the threads. Raises CannotCheck for what can't be read.
+    Cost: seconds for ten million fixes.
+
+    >>> import shoal
+    >>> table = shoal.synthesize(users=5, kind="gps", scene="town", days=1, seed=1)
+    >>> traces = shoal.read_traces(table, split_gap_s="4h")
+    >>> evaluate(traces, shoal.Promesse(step_m=100).anonymize(traces)).spatial_error_m < 20
+    True
+    """
+    pairs = open_pairs(
+        original,
+        release,
+        audit=audit,
+        options=read_options(options, **reading) if reading else options,
+        memory=memory,
+        threads=threads,
+        work_dir=work_dir,
+        progress=progress,
+    )
+    seconds = None if run_record is None else _seconds(Path(run_record))
+    return evaluate_pairs(pairs, queries=queries, seed=seed, seconds=seconds, threads=threads, progress=progress)
+
+
+def evaluate_pairs(
+    pairs: Pairs,
+    *,
+    queries: int = 1000,
+    seed: int = 0,
+    seconds: float | None = None,
+    threads: int | None = None,
+    progress: Progress = SILENT,
+) -> Evaluation:
+    """Give the figures of an original and a release that are open."""
+    with progress.stage("range queries"):
+        distortions = query_distortions(pairs, queries=queries, seed=seed, threads=threads)
+    mean = float(distortions.mean())
+    spread = 1.96 * float(distortions.std()) / np.sqrt(len(distortions))
+    space: dict[str, float] = {}
+    if pairs.traces is not None:
+        with progress.stage("spatial error"):
+            metres = spatial_errors(pairs, seed=seed, threads=threads)
+        space = {
+            "spatial_error_m": float(metres.mean()),
+            "spatial_error_m_median": float(np.median(metres)),
+            "spatial_error_m_95": float(np.quantile(metres, 0.95)),
+        }
+    return Evaluation(
+        traces=len(pairs.original),
+        fixes=pairs.original.fixes,
+        records=len(pairs.published),
+        points=len(pairs.published.ms),
+        compression=len(pairs.published.ms) / pairs.original.fixes,
+        queries=len(distortions),
+        query_distortion=mean,
+        query_distortion_low=max(0.0, mean - float(spread)),
+        query_distortion_high=mean + float(spread),
+        query_distortion_median=float(np.median(distortions)),
+        seconds=seconds,
+        **space,
+    )
+
+
+def _seconds(path: Path) -> float:
+    try:
+        return float(json.loads(path.read_text())["seconds"])
+    except (OSError, ValueError, KeyError, TypeError):
+        raise CannotCheck("the run record can't be read; give the file that --run-record wrote") from None

@@ -1,0 +1,76 @@
+"""Range queries: how many people cross a square during some time, asked of the original and of the release."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from shoal.errors import SettingsError
+from shoal.kernels.queries import count_crossing, trace_bounds
+from shoal.parallel import run_ranges
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shoal.io.pairs import Pairs, Track
+    from shoal.traces import Traces
+
+__all__ = ["Queries", "count_queries", "draw_queries", "query_distortions"]
+
+_HOUR_MS = 3_600_000
+_BLOCK = 8  # queries between two looks at Ctrl-C
+_A, _E2 = 6_378_137.0, 0.00669437999014
+
+
+class Queries(NamedTuple):
+    """Questions: during which milliseconds, `when` (first, last), and in which squares, `where`.
+
+    A square is its middle (lng, lat) and half its sides, in degrees of longitude and latitude.
+    """
+
+    when: NDArray[np.int64]
+    where: NDArray[np.float64]
+
+
+def query_distortions(
+    pairs: Pairs, *, queries: int = 1000, seed: int = 0, threads: int | None = None
+) -> NDArray[np.float64]:
+    """Give the relative error of random range queries (004, Def. 5): |Q(D) - Q(D')| / Q(D) for each.
+
+    A query is around a fix of the original drawn at random, so that its answer is never zero.
+    """
+    drawn = draw_queries(pairs.original, queries, seed)
+    before, after = (count_queries(part, drawn, threads=threads) for part in (pairs.original, pairs.published))
+    distortions: NDArray[np.float64] = np.abs(before - after) / before
+    return distortions
+
+
+def draw_queries(original: Traces | Track, queries: int, seed: int) -> Queries:
+    """Draw queries around fixes: 2 to 8 hours, squares of a half-diagonal of 500 to 5,000 m (004, Sec. V-C)."""
+    if queries < 1 or seed < 0:
+        raise SettingsError("at least one query is needed, and a seed from 0 on; give e.g. --queries 1000 --seed 1")
+    chance = np.random.default_rng([seed, 5])
+    fix = chance.integers(0, len(original.ms), queries)
+    lasts = (chance.uniform(2, 8, queries) * _HOUR_MS).astype(np.int64)
+    side = chance.uniform(500, 5000, queries) / math.sqrt(2)
+    begun = original.ms[fix] - lasts // 2
+    sine = np.sin(np.radians(original.lat[fix]))
+    bend = np.sqrt(1 - _E2 * sine**2)
+    north = np.degrees(side / (_A * (1 - _E2) / bend**3))
+    east = np.degrees(side / np.maximum(_A / bend * np.sqrt(1 - sine**2), 1.0))
+    where = np.stack([original.lng[fix], original.lat[fix], np.minimum(east, 180.0), north], axis=1)
+    return Queries(np.stack([begun, begun + lasts], axis=1), where)
+
+
+def count_queries(traces: Traces | Track, queries: Queries, *, threads: int | None = None) -> NDArray[np.int64]:
+    """Give how many different traces have a point in each query."""
+    size = len(traces.offsets) - 1
+    times, lats = np.empty((size, 2), np.int64), np.empty((size, 2))
+    trace_bounds(traces.offsets, traces.ms, traces.lat, times, lats)
+    found = np.empty(len(queries.when), np.int64)
+    columns = traces.offsets, traces.ms, traces.lng, traces.lat, times, lats, *queries
+    ranges = [(start, min(start + _BLOCK, len(found))) for start in range(0, len(found), _BLOCK)]
+    run_ranges(lambda a, b: count_crossing(*columns, a, b, found), ranges, threads=threads)
+    return found

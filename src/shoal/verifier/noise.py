@@ -1,0 +1,138 @@
+"""Is there as much noise as is claimed? Judged statistically, from the places before and after.
+
+Under the claim the distances are those of planar Laplace noise, all directions are alike, and no point's noise tells
+about the next one's. Each test blames true noise less often than once in a million.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal.errors import CannotCheck
+from shoal.verifier.arrays import spread, starts_of
+from shoal.verifier.fixes import rows_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shoal.release import Claim
+    from shoal.verifier.fixes import Fixes
+    from shoal.verifier.point_scan import PointScan
+    from shoal.verifier.verdict import Findings
+
+__all__ = ["check_noise", "check_times", "compare_with_laplace"]
+
+_TRIED = 200_000  # points, and as many that follow them
+_FEW = 1_000
+_KOLMOGOROV = 2.9  # of sqrt(n)·D: exceeded with probability 10^-7
+_SIGMAS = 5.5
+_SNAPPED = 0.25  # how much of ε² the distribution function may be off because places are whole metres
+
+
+def check_times(
+    findings: Findings, scan: PointScan, owners: NDArray[np.int64], fixes: Fixes
+) -> NDArray[np.int64] | None:
+    """Check that every point stands for a fix of its owner, at its time; give the fixes, or None if it is not so."""
+    findings.ran("truth")
+    if fixes.columns is None or scan.columns is None:
+        raise CannotCheck("points and fixes must be kept to compare them")
+    starts = rows_of(fixes.columns, owners, scan.edges[0])
+    whole = starts + scan.counts <= fixes.columns.offsets[owners + 1]
+    if not whole.all():
+        findings.fail("truth", f"{int((~whole).sum()):,} records have more points than their owners have fixes.")
+        return None
+    record = spread(scan.counts)
+    rows = np.arange(len(record)) + (starts - starts_of(scan.counts)[:-1])[record]
+    moved = int((fixes.columns.ms[rows] != scan.columns[0]).sum())
+    findings.fail_if(moved, "truth", f"{moved:,} points are not at the time of a fix of their owner.")
+    twice = len(rows) - len(np.unique(rows))
+    findings.fail_if(twice, "truth", f"{twice:,} fixes are published more than once.")
+    return None if moved or twice else rows
+
+
+def check_noise(
+    findings: Findings,
+    scan: PointScan,
+    owners: NDArray[np.int64],
+    fixes: Fixes,
+    rows: NDArray[np.int64],
+    claim: Claim,
+) -> None:
+    """Check the claim `geo-indistinguishability` on points and the fixes (`rows`) they stand for."""
+    findings.ran("noise")
+    epsilon = float(claim.epsilon_per_m or 0)
+    most = int(np.bincount(owners, weights=scan.counts).max())
+    total = claim.total_per_m
+    findings.fail_if(
+        total is not None and total < epsilon * most * (1 - 1e-9),
+        "noise",
+        "The total is less than what the person with most points loses.",
+    )
+    if fixes.columns is None or scan.columns is None:
+        raise CannotCheck("points and fixes must be kept to compare them")
+    record = spread(scan.counts)
+    here = _some(len(record))
+    follows = here[:-1][(np.diff(here) > 0) & (here[:-1] + 1 < len(record))]
+    follows = follows[record[follows] == record[np.minimum(follows + 1, len(record) - 1)]]
+    places = (fixes.columns.lng, fixes.columns.lat, scan.columns[1], scan.columns[2])
+    first = _shift(places, rows, here)
+    pair = _shift(places, rows, follows), _shift(places, rows, follows + 1)
+    findings.figures.update(compare_with_laplace(findings, epsilon, first, pair))
+
+
+def compare_with_laplace(
+    findings: Findings,
+    epsilon: float,
+    shift: tuple[NDArray[np.float64], NDArray[np.float64]],
+    pair: tuple[tuple[NDArray[np.float64], NDArray[np.float64]], ...],
+) -> dict[str, Any]:
+    """Compare shifts (angle, metres), and pairs of successive ones, with noise of `epsilon`; give the figures."""
+    angle, metres = shift
+    n = len(metres)
+    if n < _FEW:
+        findings.say(f"Noise was judged on {n:,} points only; a test with fewer than {_FEW:,} tells little.")
+    u = np.sort(_distribution(epsilon * metres))
+    steps = np.arange(n + 1) / n
+    gap = float(max(np.max(steps[1:] - u, initial=0), np.max(u - steps[:-1], initial=0)))
+    findings.fail_if(
+        gap > _KOLMOGOROV / np.sqrt(n) + _SNAPPED * epsilon**2,
+        "noise",
+        "Points do not lie as far from the true places as the claimed noise puts them.",
+    )
+    uneven = max(float(np.hypot(np.cos(h * angle).mean(), np.sin(h * angle).mean())) for h in (1, 2))
+    findings.fail_if(uneven * np.sqrt(2 * n) > _SIGMAS + 1, "noise", "The noise prefers a direction.")
+    (before, near), (after, far) = pair
+    m = len(near)
+    if m > 1:
+        turn = abs(float(np.cos(after - before).mean())) * np.sqrt(2 * m)
+        ranks = [_distribution(epsilon * some) - 0.5 for some in (near, far)]
+        alike = abs(float((ranks[0] * ranks[1]).mean())) * 12 * np.sqrt(m)
+        findings.fail_if(max(turn, alike) > _SIGMAS, "noise", "The noise of a point tells about that of the next one.")
+    return {"noise_points": n, "noise_mean_m": float(metres.mean()), "noise_claimed_mean_m": 2 / epsilon}
+
+
+def _distribution(s: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Give the share of planar Laplace noise within s/ε."""
+    share: NDArray[np.float64] = 1 - (1 + s) * np.exp(-s)
+    return share
+
+
+def _some(count: int) -> NDArray[np.int64]:
+    """Draw points to look at, ascending."""
+    if count <= _TRIED:
+        return np.arange(count)
+    return np.sort(np.random.default_rng(count).choice(count, _TRIED, replace=False))
+
+
+def _shift(
+    places: tuple[NDArray[np.float64], ...], rows: NDArray[np.int64], points: NDArray[np.int64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Give the direction and the distance from fixes to their points, along the geodesic."""
+    from pyproj import Geod
+
+    lng, lat, to_lng, to_lat = places
+    fix = rows[points]
+    angle, _, metres = Geod(ellps="WGS84").inv(lng[fix], lat[fix], to_lng[points], to_lat[points])
+    return np.radians(angle), np.asarray(metres)

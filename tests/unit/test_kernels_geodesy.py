@@ -1,0 +1,45 @@
+"""Metres on the ellipsoid: the same as PROJ's geodesics, wherever on Earth."""
+
+import numpy as np
+import pytest
+from pyproj import Geod
+
+from shoal.kernels.geodesy import EARTH_M, across, arc_m, chord_m, geocentric, move, place, toward, upward
+from tests.tracks import CORNERS
+
+GEOD = Geod(ellps="WGS84")
+
+
+@pytest.mark.parametrize("corner", CORNERS)
+def test_there_and_back(corner):
+    assert np.allclose(place(*geocentric(*corner)), corner, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("corner", CORNERS)
+@pytest.mark.parametrize("metres", [1.0, 200.0, 10_000.0, 100_000.0])
+def test_a_step_is_as_long_as_the_geodesic(corner, metres):
+    x, y, z = geocentric(*corner)
+    e_x, e_y, e_z, n_x, n_y, n_z = across(*upward(x, y, z))
+    for turn in np.linspace(0, 2 * np.pi, 7):
+        c, s = np.cos(turn), np.sin(turn)
+        direction = c * e_x + s * n_x, c * e_y + s * n_y, c * e_z + s * n_z
+        ahead, down = EARTH_M * np.sin(metres / EARTH_M), EARTH_M * (1 - np.cos(metres / EARTH_M))
+        there = place(*move(x, y, z, *direction, ahead, down))
+        angle, _, distance = GEOD.inv(*corner, *there)
+        assert distance == pytest.approx(metres, rel=2e-6, abs=1e-6)
+        if abs(corner[1]) < 80:
+            assert np.cos(np.radians(90 - angle) - turn) == pytest.approx(1, abs=1e-7)
+
+
+def test_chords_and_arcs_are_geodesics_to_a_part_in_a_million():
+    for metres in (10.0, 1e3, 1e5):
+        lng, lat, _ = GEOD.fwd(10.0, 50.0, 33.0, metres)
+        chord = np.linalg.norm(np.subtract(geocentric(10.0, 50.0), geocentric(lng, lat)))
+        assert chord <= metres + 1e-6
+        assert arc_m(chord) == pytest.approx(metres, rel=1e-6)
+        assert chord_m(metres) == pytest.approx(chord, rel=1e-6)
+
+
+def test_toward_the_opposite_side_is_some_direction():
+    x, y, z = geocentric(0.0, 0.0)
+    assert np.linalg.norm(toward(x, y, z, -x, y, z)) == pytest.approx(1)
