@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from shoal.io import from_arrow, from_pandas, from_polars, read, read_release, read_traces
     from shoal.measure import k_gap, stretch_effort, unicity
     from shoal.merge import k_merge
-    from shoal.methods import GeoIndistinguishability, Glove, KConcealment, KScale, Promesse, Shoal, Uniform
+    from shoal.methods import GeoIndistinguishability, Glove, KConcealment, KScale, KteHide, Promesse, Shoal, Uniform
     from shoal.points import PointRelease
     from shoal.release import Claim, Release
     from shoal.synth import synthesize
@@ -36,6 +36,7 @@ __all__ = [
     "Glove",
     "KConcealment",
     "KScale",
+    "KteHide",
     "PointRelease",
     "Promesse",
     "Release",
@@ -68,6 +69,7 @@ _HOME = {
     "Glove": "methods",
     "KConcealment": "methods",
     "KScale": "methods",
+    "KteHide": "methods",
     "PointRelease": "points",
     "Promesse": "methods",
     "Release": "release",

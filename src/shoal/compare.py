@@ -41,6 +41,7 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
         f"{cell}/{slot}": {"cell_m": cell, "slot_s": slot}
         for cell, slot in (("1km", "1h"), ("2km", "2h"), ("5km", "4h"), ("20km", "8h"))
     },
+    "kte-hide": {span: {"tau": span, "epsilon": span} for span in ("10min", "30min", "60min", "2h", "4h")},
 }
 _CLEAR_PEAK, _STATUS = Path("/proc/self/clear_refs"), Path("/proc/self/status")
 

@@ -23,9 +23,10 @@ from shoal.memory import require_memory
 from shoal.methods import METHODS, BoxMethod, PointMethod
 from shoal.points import PointRelease
 from shoal.progress import SILENT
+from shoal.release import Release
 from shoal.store import Folder
 from shoal.traces import Traces
-from shoal.verifier import MAX_SUPPRESSED, verify
+from shoal.verifier import MAX_SUPPRESSED, verify, with_measured_claim
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from shoal.ledger import Overlap
     from shoal.methods import Estimate, Method
     from shoal.progress import Progress
-    from shoal.release import Release
     from shoal.trajectories import Trajectories
     from shoal.verifier import Verdict
 
@@ -213,7 +213,9 @@ def _publish(
             begun = time.perf_counter()
             release = _made(chosen, people, seed, store, means, progress)
             record = _record(chosen, options, account, time.perf_counter() - begun)
-            _refuse_losses(release)
+            if isinstance(release, Release) and isinstance(chosen, BoxMethod):
+                _refuse_losses(release, chosen.less_loss)
+                release = with_measured_claim(release, threads=means.threads, progress=progress)
             verdicts: list[Verdict] = []
 
             def check(written: Path, audit: pa.Table | None) -> None:
@@ -422,20 +424,13 @@ def _fingerprint(method: Method, people: Trajectories) -> str:
     return digest.hexdigest()[:32]
 
 
-def _refuse_losses(release: Release | PointRelease) -> None:
+def _refuse_losses(release: Release, advice: str) -> None:
     """Refuse settings that leave out so much that the release would not verify."""
-    if isinstance(release, PointRelease):
-        return
     everything = release.samples + release.suppressed
     if release.suppressed > MAX_SUPPRESSED * everything:
-        advice = {
-            "raise --max-span and --max-duration, or leave them out": {"max_span_m", "max_duration_s"},
-            "give --variant loose, which leaves nobody out": {"variant"},
-        }
-        fitting = [words for words, settings in advice.items() if settings & set(release.parameters)]
         raise SettingsError(
             f"{release.suppressed / everything:.0%} of the samples would be left out, more than {MAX_SUPPRESSED:.0%}; "
-            + "; or ".join(fitting)
+            f"{advice}"
         )
 
 

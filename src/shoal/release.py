@@ -257,7 +257,8 @@ class Members(Generic[P]):
     `owners[r]` is the user published as record r, `indices[offsets[r]:offsets[r+1]]` are the users merged into
     it, the owner first. All are indices of the labels of `people`, the original. Where the owners are left to chance,
     the columns of `matchings` (records, k) are k disjoint ways to give everyone one of her records; the writer
-    draws one that mixes them.
+    draws one that mixes them. Where users were merged for some time only, `spans` says from which slot of the frame
+    up to which (not included), for each of `indices`; that of the owner means nothing: she always is.
     """
 
     owners: NDArray[np.int64]
@@ -265,6 +266,7 @@ class Members(Generic[P]):
     indices: NDArray[np.int64]
     people: P
     matchings: NDArray[np.int64] | None = None
+    spans: NDArray[np.int64] | None = None
 
 
 class Tabular:
@@ -298,17 +300,18 @@ class Tabular:
         """Publish to a file: see `shoal.io.write.write_release` for the options; gives what was published.
 
         Unless another `check` is given, the written file is verified against the people it was made of before
-        anything is published; raises NotVerified. A release that was read from a file is written as it is.
+        anything is published; raises NotVerified. What a claim about windows says of leakage is measured first. A
+        release that was read from a file is written as it is.
         """
         from shoal.io.write import write_release
-        from shoal.verifier import verify
+        from shoal.verifier import verify, with_measured_claim
 
         def check(written: Path, audit: pa.Table | None) -> None:
             if self.members is not None:
                 k = self.claim.k or self.parameters.get("k")
                 verify(self.members.people, written, k=k, audit=audit).raise_if_broken()
 
-        return cast("Self", write_release(cast("Any", self), path, **{"check": check, **options}))
+        return cast("Self", write_release(with_measured_claim(cast("Any", self)), path, **{"check": check, **options}))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

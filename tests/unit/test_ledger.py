@@ -71,10 +71,11 @@ def test_without_the_key_fingerprints_say_nothing():
     assert abs(np.unpackbits(one.view(np.uint8)).mean() - 0.5) < 0.01
 
 
-@pytest.mark.parametrize("name", ["shoal", "k-scale", "k-concealment"])
+@pytest.mark.parametrize("name", ["shoal", "k-scale", "k-concealment", "kte-hide"])
 def test_groups_are_those_of_the_method(name):
     people = random_people(30, mean=5)
-    release = METHODS[name](k=3).anonymize(people)
+    long = {"tau": "1d", "epsilon": "1d"} if name == "kte-hide" else {}
+    release = METHODS[name](k=3, **long).anonymize(people)
     users, groups = groups_of(release)
     assert users.tolist() == list(range(30))
     if release.claim.name != "k-anonymity":

@@ -34,9 +34,16 @@ def anonymize(
     variant: Annotated[str | None, Parameter(help="glove: strict (groups stop at k) or loose; else strict.")] = None,
     merge: Annotated[str | None, Parameter(help="glove: k-merge or two-stage (the paper's); else k-merge.")] = None,
     step: Annotated[str | None, Parameter(help="promesse: distance between points; else 200m.")] = None,
+    tau: Annotated[str | None, Parameter(help="kte-hide: how long a person may have been followed; 30min.")] = None,
     epsilon: Annotated[
-        str | None, Parameter(help="geo-indistinguishability: of a point, per metre, e.g. 0.01 or ln(4)/200.")
+        str | None,
+        Parameter(
+            help="kte-hide: how much more may be learned, tau is a multiple of it; 30min. "
+            "geo-indistinguishability: of a point, per metre, e.g. 0.01 or ln(4)/200."
+        ),
     ] = None,
+    reuse: Annotated[str | None, Parameter(help="kte-hide: half or strict (the paper's); else half.")] = None,
+    clusters: Annotated[str | None, Parameter(help="kte-hide: none or spectral (the paper's); else none.")] = None,
     audit: Annotated[Path | None, Parameter(help="Private file: who is in which record.")] = None,
     run_record: Annotated[Path | None, Parameter(help="Private file: settings, exact counts, cleaning.")] = None,
     ledger: Annotated[
@@ -70,6 +77,9 @@ def anonymize(
         "merge": merge,
         "step_m": step,
         "epsilon": epsilon,
+        "tau": tau,
+        "reuse": reuse,
+        "clusters": clusters,
     }
     outputs = Outputs(
         paths[-1],

@@ -149,7 +149,8 @@ def refuse_existing(paths: Iterable[Path], *, overwrite: bool) -> None:
 def audit_table(release: Release | PointRelease) -> pa.Table | None:
     """Give who is in which record (record, owner, member), labels as strings; None if it is not known.
 
-    Users who are in no record at all have one row with `record` null.
+    Users who are in no record at all have one row with `record` null. Where users were merged for some time only,
+    `t_start` and `t_end` say when; they are null for the owner.
     """
     if release.members is None:
         return None
@@ -161,13 +162,17 @@ def audit_table(release: Release | PointRelease) -> pa.Table | None:
         owner = members.indices
     missing = np.setdiff1d(np.arange(len(labels)), owner)
     none = pa.nulls(len(missing), pa.int64())
-    return pa.table(
-        {
-            "record": pa.chunked_array([to_arrow_array(record), none]),
-            "owner": labels.take(to_arrow_array(np.concatenate([owner, missing]))),
-            "member": labels.take(to_arrow_array(np.concatenate([members.indices, missing]))),
-        }
-    )
+    columns: dict[str, Any] = {
+        "record": pa.chunked_array([to_arrow_array(record), none]),
+        "owner": labels.take(to_arrow_array(np.concatenate([owner, missing]))),
+        "member": labels.take(to_arrow_array(np.concatenate([members.indices, missing]))),
+    }
+    if members.spans is not None:
+        always = np.concatenate([members.indices == owner, np.ones(len(missing), dtype=bool)])
+        for name, edge in zip(("t_start", "t_end"), members.spans.T, strict=True):
+            instant = np.concatenate([release.frame.epoch_s(edge) * 1000, np.zeros(len(missing), np.int64)])
+            columns[name] = pa.array(instant, mask=always).cast(pa.timestamp("ms", "UTC"))
+    return pa.table(columns)
 
 
 def _pseudonymised(release: Release | PointRelease, seed: int | None) -> Release | PointRelease:
@@ -182,7 +187,8 @@ def _pseudonymised(release: Release | PointRelease, seed: int | None) -> Release
     if members is not None:
         members = with_random_owners(members, chance)
         member_offsets, kept = take_lists(members.offsets, order)
-        members = Members(members.owners[order], member_offsets, members.indices[kept], members.people)
+        spans = None if members.spans is None else members.spans[kept]
+        members = Members(members.owners[order], member_offsets, members.indices[kept], members.people, spans=spans)
     claim = release.claim
     if seed is not None and claim.name != "k-anonymity":
         claim = Claim("none", why="research")
@@ -276,8 +282,9 @@ def _as_text(table: pa.Table) -> pa.Table:
     for name in table.column_names:
         column = table[name]
         if pa.types.is_timestamp(column.type):
-            text = np.datetime_as_string(column.to_numpy().astype("datetime64[ms]"), unit="ms", timezone="UTC")
-            column = pa.array(text.tolist(), pa.string())
+            instant = column.to_numpy().astype("datetime64[ms]")
+            text = np.datetime_as_string(instant, unit="ms", timezone="UTC")
+            column = pa.array(text, pa.string(), mask=np.isnat(instant))
         columns[name] = column
     return pa.table(columns)
 

@@ -4,6 +4,7 @@ from shoal.methods.geoind import GeoIndistinguishability
 from shoal.methods.glove import Glove
 from shoal.methods.kconcealment import KConcealment
 from shoal.methods.kscale import KScale
+from shoal.methods.kte_hide import KteHide
 from shoal.methods.promesse import Promesse
 from shoal.methods.protocol import BoxMethod, CrowdMethod, Estimate, Method, PointMethod
 from shoal.methods.shoal import Shoal
@@ -19,6 +20,7 @@ __all__ = [
     "Glove",
     "KConcealment",
     "KScale",
+    "KteHide",
     "Method",
     "PointMethod",
     "Promesse",
@@ -27,6 +29,7 @@ __all__ = [
 ]
 
 METHODS: dict[str, type[Method]] = {
-    method.name: method for method in (Shoal, KScale, KConcealment, Glove, Promesse, GeoIndistinguishability, Uniform)
+    method.name: method
+    for method in (Shoal, KScale, KConcealment, Glove, KteHide, Promesse, GeoIndistinguishability, Uniform)
 }
 DEFAULT = Shoal.name

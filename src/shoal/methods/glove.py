@@ -54,6 +54,9 @@ class Glove(CrowdMethod):
     """
 
     name: ClassVar[str] = "glove"
+    less_loss: ClassVar[str] = (
+        "give --variant loose, which leaves nobody out; or raise --max-span and --max-duration, or leave them out"
+    )
     variant: Literal["strict", "loose"] = "strict"
     merge: Literal["k-merge", "two-stage"] = "k-merge"
     max_span_m: Annotated[Metres, Field(gt=0)] | None = None

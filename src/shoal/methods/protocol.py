@@ -57,6 +57,8 @@ class Method(Settings):
 class BoxMethod(Method):
     """A way to turn trajectories on the grid into a release of boxes."""
 
+    less_loss: ClassVar[str] = "raise --max-span and --max-duration, or leave them out"  # advice if much is lost
+
     @abstractmethod
     def anonymize(self, people: Trajectories, *, threads: int | None = None, progress: Progress = SILENT) -> Release:
         """Give the release; the records depend on people and parameters only, never on threads or a seed."""

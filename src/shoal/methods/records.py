@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from shoal.merge import Objective
     from shoal.methods.constraints import Plan
+    from shoal.methods.kte_pieces import Pieces
     from shoal.progress import Progress
     from shoal.trajectories import Trajectories
 
@@ -28,7 +29,7 @@ _SAMPLES_PER_RANGE = 200_000
 
 
 def merge_all(
-    people: Trajectories,
+    people: Trajectories | Pieces,
     offsets: NDArray[np.int64],
     members: NDArray[np.int64],
     objective: Objective,
@@ -38,8 +39,8 @@ def merge_all(
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """k-merge every record: record r merges the users members[offsets[r]:offsets[r+1]], the owner first.
 
-    Gives the boxes of all records as (box offsets, boxes). Memory: 24 bytes for each sample of the least member
-    of a record.
+    Users may be pieces of users, too. Gives the boxes of all records as (box offsets, boxes). Memory: 24 bytes for
+    each sample of the least member of a record.
     """
     counts = people.counts[members]
     room = offsets_of(np.minimum.reduceat(counts, offsets[:-1]))

@@ -33,7 +33,7 @@ _SETTINGS: dict[str, dict[str, tuple[str, ...] | None]] = {
         "max_span_m": None,
         "max_duration_s": None,
     },
-    "kte-hide": {"tau_s": None, "epsilon_s": None},
+    "kte-hide": {"tau_s": None, "epsilon_s": None, "reuse": ("strict",), "clusters": ("spectral",)},
     "promesse": {"step_m": None},
     "geo-indistinguishability": {},
     "uniform": {"cell_m": None, "slot_s": None},

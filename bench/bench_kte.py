@@ -1,0 +1,119 @@
+"""kte-hide, whole command (read, anonymize, measure, write, verify), by number of users and by τ = ε.
+
+    python bench/bench_kte.py [--users 3000,10000,29191] [--tau 30min] [--scene town] [--k 2] [--folder DIR]
+
+Generated call records of 14 days: a town with 0.9 samples per user and hour (the size of 002's `abi` is 29,191 users),
+or a nation with 0.75 (`civ`). Each run is a process of its own. With --folder the generated files stay.
+"""
+
+import argparse
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+import shoal
+from _bench import Clock, growth_exponent, measured, report, report_run
+from shoal.io.options import ReadOptions
+from shoal.pipeline import Outputs, publish
+
+STAGES = {
+    "read": ("look", "parse", "read", "project", "sort"),
+    "hiding sets": ("hiding sets",),
+    "records": ("records",),
+}
+PER_HOUR = {"town": 0.9, "nation": 0.75}
+
+
+def child(path, k, tau):
+    clock = Clock()
+    with tempfile.TemporaryDirectory(dir=Path(path).parent) as folder:
+        outputs = Outputs(Path(folder) / "release.parquet")
+        parameters = {"k": k, "tau": tau, "epsilon": tau}
+        done = publish([path], outputs, method="kte-hide", parameters=parameters, options=ReadOptions(), progress=clock)
+    side_m, duration_s = done.release.spans()
+    quartiles = {
+        "sides_m": (2 * np.quantile(side_m, [0.25, 0.5, 0.75])).tolist(),  # the paper's: sum of both
+        "durations_s": np.quantile(duration_s, [0.25, 0.5, 0.75]).tolist(),
+        "side_m_mean": 2 * float(side_m.mean()),
+        "duration_s_mean": float(duration_s.mean()),
+    }
+    hour = done.release.frame.epoch_s(done.release.boxes[:, 0]) // 3600 % 24
+    rhythm = [(2 * side_m[hour // 3 == part].mean(), duration_s[hour // 3 == part].mean()) for part in range(8)]
+    stages = {stage: clock.seconds_of(names) for stage, names in STAGES.items()}
+    report_run(
+        done.seconds,
+        users=done.verdict.figures["users"],
+        samples=done.verdict.figures["samples"],
+        suppressed=done.verdict.figures["suppressed_samples"],
+        leakage=done.verdict.figures["leakage"],
+        rhythm=rhythm,
+        **quartiles,
+        **stages,
+    )
+
+
+def row_of(run, tau):
+    rest = run["seconds"] - sum(run[stage] for stage in STAGES)
+    low, middle, high = (side / 1000 for side in run["sides_m"])
+    short, usual, long = (duration / 60 for duration in run["durations_s"])
+    return {
+        "users": f"{run['users']:,}",
+        "samples": f"{run['samples']:,}",
+        "tau": tau,
+        **{stage: f"{run[stage]:.0f} s" for stage in STAGES},
+        "measure, write, verify": f"{rest:.0f} s",
+        "whole": f"{run['seconds']:.0f} s",
+        "peak": f"{run['peak_gb']:.2f} GB",
+        "suppressed": f"{run['suppressed'] / run['samples']:.2%}",
+        "leak above": f"{run['leakage']['share_above']:.2%}",
+        "space, mean": f"{run['side_m_mean'] / 1000:.2f} km",
+        "quartiles (km)": f"{low:.1f} {middle:.1f} {high:.1f}",
+        "time, mean": f"{run['duration_s_mean'] / 60:.1f} min",
+        "quartiles (min)": f"{short:.0f} {usual:.0f} {long:.0f}",
+    }
+
+
+def day_of(run, tau, part):
+    space, duration = run["rhythm"][part]
+    hours = f"{3 * part}-{3 * part + 3} h"
+    means = {"space, mean": f"{space / 1000:.2f} km", "time, mean": f"{duration / 60:.1f} min"}
+    return {"users": f"{run['users']:,}", "tau": tau, "hours": hours, **means}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--users", default="3000,10000,29191")
+    parser.add_argument("--tau", default="30min")
+    parser.add_argument("--scene", default="town", choices=sorted(PER_HOUR))
+    parser.add_argument("--k", type=int, default=2)
+    parser.add_argument("--folder", type=Path)
+    parser.add_argument("--child", nargs=3)
+    arguments = parser.parse_args()
+    if arguments.child:
+        path, k, tau = arguments.child
+        child(path, int(k), tau)
+        return
+    rows, by_day, facts = [], [], {}
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = arguments.folder or Path(temporary)
+        for tau in arguments.tau.split(","):
+            points = []
+            for users in map(int, arguments.users.split(",")):
+                path = folder / f"{arguments.scene}-{users}.parquet"
+                if not path.exists():
+                    per_user = PER_HOUR[arguments.scene] * 24 * 14
+                    shoal.synthesize(path, users=users, scene=arguments.scene, samples=per_user, seed=1)
+                run = measured(__file__, "--child", path, arguments.k, tau)
+                points.append((run["users"], run["seconds"]))
+                rows.append(row_of(run, tau))
+                by_day += [day_of(run, tau, part) for part in range(8)]
+                print(rows[-1], flush=True)
+            if len(points) > 1:
+                facts[f"growth exponent, {tau}"] = growth_exponent(points)
+    report("kte", rows, facts)
+    report("kte-day", by_day)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,514 @@
+"""Hiding sets (paper 002, Sec. III-E to G): every record takes in one more user, and everyone is taken in once.
+
+A *piece* is what a user did in one epoch: rows offsets[p]:offsets[p+1] of the samples. A subset is given by the pieces
+of its users in the epochs of a window, piece[a, s] (-1: none; the same for all a), and what their records hold there
+already. One round gives every user a of the subset who has none yet a target: the user whose samples a's record takes
+in. It is the cheapest of the arcs first, then whoever is left, by augmenting paths if need be. That is improved by an
+auction among the candidates, and by exchanges of the targets of two users as long as they lower the total cost. Arcs
+that were used before are left out throughout.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from shoal.jit import jit
+from shoal.kernels.weighted import Samples, Scratch, merged_cost, scratch_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shoal.jit import Floats, Ints, Ints32
+
+__all__ = [
+    "Held",
+    "Marks",
+    "Others",
+    "Parts",
+    "Subset",
+    "forget_marks",
+    "hide_round",
+    "hold",
+    "keep_free",
+    "mark",
+    "piece_bounds",
+]
+
+_SWEEPS = 8
+_BIDS = 200  # in an auction, for each user: after that nothing is changed
+_PRECISION = 1e-3  # of the mean cost of an arc: how far from the least an auction may end
+_MARGIN = 10  # cells around what a user does in an epoch that her record may well reach there
+_RISK = 1.0  # what a leak is worth, in costs of the arc
+
+
+class Marks(NamedTuple):
+    """The arcs used so far: used[u, :counts[u]] are 2·target, + 1 if never to be used again; `window` since when."""
+
+    used: Ints32
+    window: Ints32
+    counts: Ints
+
+
+class Subset(NamedTuple):
+    """Users who may hide each other in a window, their pieces in its epochs, and their targets so far, by round.
+
+    `user[a]` is the user at place a, `target[a, round]` the place of whom her record takes in, -1 if nobody yet.
+    """
+
+    user: Ints
+    piece: Ints
+    target: Ints
+
+
+class Parts(NamedTuple):
+    """All pieces: samples, where each piece begins, t0, t1, x0, x1, y0, y1 of it, how many samples it has."""
+
+    t: Ints32
+    x: Ints32
+    y: Ints32
+    offsets: Ints
+    bounds: Ints
+    sizes: Ints
+
+
+class Others(NamedTuple):
+    """What is outside the window: the pieces of the subset's users just before and after it (-1: none).
+
+    Besides, the epochs of all pieces, where those of each user begin, and which are published.
+    """
+
+    before: Ints
+    after: Ints
+    epoch: Ints
+    starts: Ints
+    alive: NDArray[np.bool_]
+
+
+class Held(NamedTuple):
+    """What records hold in the epochs of a window: entry a·epochs + s is the list pieces[offsets[…]:…], the own first.
+
+    `box` are the bounds of all of it, `least` is the size of the smallest piece.
+    """
+
+    offsets: Ints
+    pieces: Ints
+    box: Ints
+    least: Ints
+
+
+@jit
+def piece_bounds(t: Ints32, x: Ints32, y: Ints32, offsets: Ints, bounds: Ints) -> None:
+    """Fill t0, t1, x0, x1, y0, y1 of every piece."""
+    for p in range(len(offsets) - 1):
+        for side, values in enumerate((t, x, y)):
+            own = values[offsets[p] : offsets[p + 1]]
+            bounds[p, 2 * side], bounds[p, 2 * side + 1] = own.min(), own.max()
+
+
+@jit
+def mark(marks: Marks, users: Ints, targets: Ints, forever: bool, window: int) -> None:
+    """Note arcs as used. Users are distinct and there is room."""
+    for n in range(len(users)):
+        u = users[n]
+        arc = 2 * targets[n] + (1 if forever else 0)
+        known = False
+        for e in range(marks.counts[u]):
+            known = known or marks.used[u, e] == arc
+        if not known:
+            marks.used[u, marks.counts[u]] = arc
+            marks.window[u, marks.counts[u]] = window
+            marks.counts[u] += 1
+
+
+@jit
+def forget_marks(marks: Marks, window: int) -> None:
+    """Forget all arcs that were first used in this window or a later one."""
+    for u in range(len(marks.counts)):
+        while marks.counts[u] > 0 and marks.window[u, marks.counts[u] - 1] >= window:
+            marks.counts[u] -= 1
+
+
+@jit
+def hold(
+    subset: Subset,
+    turn: int,
+    piece: Ints,
+    place: Ints32,
+    recent: Ints32,
+    windows: Ints,
+    window: int,
+    bounds: Ints,
+    sizes: Ints,
+) -> Held:
+    """Give what the records of a subset hold in each epoch of a window, what this round (`turn`) brings left out.
+
+    `piece` and `place` are of everybody in the window; recent[w, u] are the targets of user u in windows[w], one of
+    the last ones. A target of a window holds in the epochs that it has in common with this one.
+    """
+    n, span = subset.piece.shape
+    rounds = subset.target.shape[1]
+    offsets = np.zeros(n * span + 1, np.int64)
+    pieces = np.empty(n * span * (1 + rounds * (1 + len(windows))), np.int64)
+    box = np.zeros((n * span, 6), np.int64)
+    least = np.zeros(n * span, np.int64)
+    end = 0
+    for a in range(n):
+        u = subset.user[a]
+        for s in range(span):
+            begin = end
+            if subset.piece[a, s] >= 0:
+                pieces[end] = subset.piece[a, s]
+                end += 1
+                for w in range(len(windows)):
+                    if windows[w] >= window or windows[w] + span - 1 < window + s:
+                        continue
+                    for q in range(rounds):
+                        v = recent[w, u, q]
+                        if v >= 0:
+                            end = _append(pieces, begin, end, piece[place[v], s])
+                for q in range(rounds):
+                    if q != turn and subset.target[a, q] >= 0:
+                        end = _append(pieces, begin, end, subset.piece[subset.target[a, q], s])
+                _surround(pieces, begin, end, bounds, box[a * span + s])
+                least[a * span + s] = sizes[pieces[begin:end]].min()
+            offsets[a * span + s + 1] = end
+    return Held(offsets, pieces[:end].copy(), box, least)
+
+
+@jit
+def _append(pieces: Ints, begin: int, end: int, p: int) -> int:
+    """Add a piece to the list begin…end-1 unless it is there; give the new end."""
+    for e in range(begin, end):
+        if pieces[e] == p:
+            return end
+    pieces[end] = p
+    return end + 1
+
+
+@jit
+def _surround(pieces: Ints, begin: int, end: int, bounds: Ints, box: Ints) -> None:
+    box[:] = bounds[pieces[begin]]
+    for e in range(begin + 1, end):
+        for side in range(0, 6, 2):
+            box[side] = min(box[side], bounds[pieces[e], side])
+            box[side + 1] = max(box[side + 1], bounds[pieces[e], side + 1])
+
+
+class _Task(NamedTuple):
+    parts: Parts
+    samples: Samples
+    others: Others
+    subset: Subset
+    held: Held
+    marks: Marks
+    turn: int
+    forever: bool
+    who: Ints
+    weight: Floats
+    scratch: Scratch
+
+
+@jit
+def _cost(task: _Task, a: int, b: int) -> float:
+    """Give what a's samples lose on average (003 Eq. 4), summed over epochs, if her record also takes in b.
+
+    It counts more where a's record is likely to hold what b does next, or did last, outside the window: whoever finds
+    b's candidates would learn it from all of them.
+    """
+    held, span = task.held, task.subset.piece.shape[1]
+    total = 0.0
+    for s in range(span):
+        p = task.subset.piece[b, s]
+        if p < 0:
+            continue
+        row = a * span + s
+        box, new = held.box[row], task.parts.bounds[p]
+        if min(held.least[row], task.parts.sizes[p]) > 1:
+            total += _merged(task, row, p)
+            continue
+        # Every box of a merge holds a sample of everyone: with a piece of one sample there is one box.
+        long = max(box[1], new[1]) - min(box[0], new[0]) + 1
+        wide = max(box[3], new[3]) - min(box[2], new[2]) + max(box[5], new[5]) - min(box[4], new[4]) + 2
+        total += float(long) * float(wide)
+    leaks = 0
+    if task.others.after[b] >= 0:
+        leaks += _meets(task, a, task.others.after[b], task.parts.offsets[task.others.after[b]])
+    if task.others.before[b] >= 0:
+        leaks += _meets(task, a, task.others.before[b], task.parts.offsets[task.others.before[b] + 1] - 1)
+    return total * (1.0 + _RISK * leaks)
+
+
+@jit
+def _meets(task: _Task, a: int, p: int, row: int) -> int:
+    """Say whether a is near the sample in this row, of piece p, in the epoch of it."""
+    epoch, starts = task.others.epoch, task.others.starts
+    low, high = starts[task.subset.user[a]], starts[task.subset.user[a] + 1]
+    while low < high:
+        middle = (low + high) // 2
+        if epoch[middle] < epoch[p]:
+            low = middle + 1
+        else:
+            high = middle
+    if low == starts[task.subset.user[a] + 1] or epoch[low] != epoch[p] or not task.others.alive[low]:
+        return 0
+    box, x, y = task.parts.bounds[low], task.parts.x[row], task.parts.y[row]
+    inside = box[2] - _MARGIN <= x <= box[3] + _MARGIN and box[4] - _MARGIN <= y <= box[5] + _MARGIN
+    return 1 if inside else 0
+
+
+@jit
+def _merged(task: _Task, row: int, p: int) -> float:
+    n = 0
+    known = False
+    for e in range(task.held.offsets[row], task.held.offsets[row + 1]):
+        task.who[n] = task.held.pieces[e]
+        known = known or task.who[n] == p
+        n += 1
+    if not known:
+        task.who[n] = p
+        n += 1
+    task.weight[0] = 1.0 / task.parts.sizes[task.who[0]]
+    return merged_cost(task.samples, task.who, n, task.weight, np.inf, task.scratch)
+
+
+@jit
+def _may_take(subset: Subset, marks: Marks, turn: int, forever: bool, a: int, b: int) -> bool:
+    """Say whether a's record may take in b."""
+    if a == b:
+        return False
+    for q in range(subset.target.shape[1]):
+        if q != turn and subset.target[a, q] == b:
+            return False
+    u = subset.user[a]
+    target = subset.user[b]
+    for e in range(marks.counts[u]):
+        arc = marks.used[u, e]
+        if arc >> 1 == target and (forever or arc & 1):
+            return False
+    return True
+
+
+@jit
+def _free(task: _Task, a: int, b: int) -> bool:
+    return _may_take(task.subset, task.marks, task.turn, task.forever, a, b)
+
+
+@jit
+def keep_free(subset: Subset, marks: Marks, turn: int, forever: bool, places: Ints, found: Ints, near: Ints) -> None:
+    """Fill near[a] with the first of found[n] whom a = places[n] may take in; -1 if there are no more."""
+    for n in range(len(places)):
+        a = places[n]
+        kept = 0
+        for b in found[n]:
+            if kept == near.shape[1]:
+                break
+            if _may_take(subset, marks, turn, forever, a, b):
+                near[a, kept] = b
+                kept += 1
+        near[a, kept:] = -1
+
+
+@jit
+def _cheapest_first(task: _Task, near: Ints, cost: Floats, source: Ints, now: Floats) -> None:
+    """Take the arcs to candidates by cost, each if both ends are free; -1 in `near` is no candidate."""
+    m = near.shape[1]
+    order = np.argsort(cost.ravel(), kind="mergesort")
+    target = task.subset.target[:, task.turn]
+    for e in order:
+        a, b = e // m, near[e // m, e % m]
+        if cost[a, e % m] == np.inf:
+            break
+        if target[a] < 0 and source[b] < 0:
+            target[a], source[b], now[a] = b, a, cost[a, e % m]
+
+
+@jit
+def _take_left(task: _Task, source: Ints, now: Floats) -> None:
+    """Give everyone who has none the cheapest target that is left."""
+    target = task.subset.target[:, task.turn]
+    for a in range(len(target)):
+        if target[a] >= 0:
+            continue
+        best, least = -1, np.inf
+        for b in range(len(source)):
+            if source[b] < 0 and _free(task, a, b):
+                c = _cost(task, a, b)
+                if c < least:
+                    best, least = b, c
+        if best >= 0:
+            target[a], source[best], now[a] = best, a, least
+
+
+@jit
+def _augment(task: _Task, fixed: NDArray[np.bool_], source: Ints, now: Floats) -> None:
+    """Find targets for those without one along augmenting paths, breadth first: then as many have one as possible."""
+    target = task.subset.target[:, task.turn]
+    n = len(target)
+    queue, parent = np.empty(n, np.int64), np.empty(n, np.int64)
+    for start in range(n):
+        if target[start] >= 0:
+            continue
+        parent[:] = -1  # of a target: the one who reached it
+        queue[0] = start
+        head, tail, end = 0, 1, -1
+        while head < tail and end < 0:
+            a = queue[head]
+            head += 1
+            for b in range(n):
+                if parent[b] >= 0 or (source[b] >= 0 and fixed[source[b]]) or not _free(task, a, b):
+                    continue
+                parent[b] = a
+                if source[b] < 0:
+                    end = b
+                    break
+                queue[tail] = source[b]
+                tail += 1
+        while end >= 0:
+            a = parent[end]
+            before = target[a]
+            target[a], source[end], now[a] = end, a, _cost(task, a, end)
+            end = before
+
+
+@jit
+def _auction(fixed: NDArray[np.bool_], near: Ints, cost: Floats, target: Ints, source: Ints, now: Floats) -> None:
+    """Assign targets anew among candidates and present ones, at nearly the least total cost (Bertsekas's auction).
+
+    Everyone in turn bids for the target that is worth most to her, by as much as it is worth more than the second;
+    whoever loses hers bids again. Bids are coarse at first and get finer.
+    """
+    n, m = near.shape
+    bidders = np.flatnonzero(~fixed)
+    top, total = now.max(), now[bidders].sum()
+    for a in bidders:
+        for e in range(m):
+            if near[a, e] >= 0:
+                top = max(top, cost[a, e])
+    last = max(_PRECISION * total / max(1, len(bidders)), 1e-9)
+    step = max(last, top / 8)
+    price, owner = np.zeros(n, np.float64), np.empty(n, np.int64)
+    chosen, paid = np.empty(n, np.int64), np.zeros(n, np.float64)
+    queue = np.empty(len(bidders), np.int64)
+    bids = 0
+    while True:
+        owner[:] = -1
+        queue[:] = bidders
+        head, waiting = 0, len(bidders)
+        while waiting > 0:
+            a = queue[head]
+            head = (head + 1) % len(queue)
+            waiting -= 1
+            best, second, b, c = -now[a] - price[target[a]], -np.inf, target[a], now[a]
+            for e in range(m):
+                other = near[a, e]
+                if other < 0 or other == target[a] or (source[other] >= 0 and fixed[source[other]]):
+                    continue
+                worth = -cost[a, e] - price[other]
+                if worth > best:
+                    best, second, b, c = worth, best, other, cost[a, e]
+                elif worth > second:
+                    second = worth
+            price[b] += step + (best - second if second > -np.inf else top)
+            if owner[b] >= 0:
+                queue[(head + waiting) % len(queue)] = owner[b]
+                waiting += 1
+            owner[b], chosen[a], paid[a] = a, b, c
+            bids += 1
+            if bids > _BIDS * len(bidders):
+                return
+        if step <= last:
+            break
+        step = max(last, step / 5)
+    if paid[bidders].sum() < total:
+        for a in bidders:
+            target[a], source[chosen[a]], now[a] = chosen[a], a, paid[a]
+
+
+@jit
+def _exchange(task: _Task, fixed: NDArray[np.bool_], near: Ints, cost: Floats, source: Ints, now: Floats) -> None:
+    """Exchange the targets of two users as long as that lowers the total cost: each with those of her candidates."""
+    target = task.subset.target[:, task.turn]
+    for _ in range(_SWEEPS):
+        changed = 0
+        for a in range(len(target)):
+            if fixed[a]:
+                continue
+            for e in range(near.shape[1]):
+                b = near[a, e]
+                if b < 0 or cost[a, e] >= now[a] + now[source[b]] or target[a] == b or fixed[source[b]]:
+                    continue
+                c, d = source[b], target[a]
+                if c == d:
+                    continue
+                other = _cost(task, c, d)
+                if cost[a, e] + other < (now[a] + now[c]) * (1.0 - 1e-12) and _free(task, c, d):
+                    target[a], source[b], now[a] = b, a, cost[a, e]
+                    target[c], source[d], now[c] = d, c, other
+                    changed += 1
+        if changed * 200 < len(target):
+            break
+
+
+@jit
+def hide_round(
+    parts: Parts,
+    subset: Subset,
+    held: Held,
+    marks: Marks,
+    others: Others,
+    near: Ints,
+    turn: int,
+    forever: bool,
+) -> int:
+    """Fill in the targets of a round for all who have none; give how many found none.
+
+    `near[a]` are places whom a may and nobody does take in, at little cost (-1: no more), of those without a target.
+    The others keep theirs, if all find one all the same. `forever`: arcs used in any window are left out, not only
+    those used for good. Guarantee: as many find a target as possible; the same for the same input. Cost: for each
+    candidate a bounding box or, where all have several samples, a k-merge, and as much again for each sweep of
+    exchanges.
+    """
+    n, sizes = len(subset.user), parts.sizes
+    most = 1
+    longest = 1
+    for a in range(n * subset.piece.shape[1]):
+        most = max(most, held.offsets[a + 1] - held.offsets[a] + 1)
+    for a in range(n):
+        for s in range(subset.piece.shape[1]):
+            if subset.piece[a, s] >= 0:
+                longest = max(longest, sizes[subset.piece[a, s]])
+    for e in range(len(held.pieces)):
+        longest = max(longest, sizes[held.pieces[e]])
+    scratch = scratch_of(longest * most if longest > 1 else 1, most)
+    who, weight = np.empty(most, np.int64), np.zeros(most, np.float64)
+    samples = Samples(parts.t, parts.x, parts.y, parts.offsets)
+    task = _Task(parts, samples, others, subset, held, marks, turn, forever, who, weight, scratch)
+    target = subset.target[:, turn]
+    source, now = np.full(n, -1, np.int64), np.zeros(n, np.float64)
+    fixed = target >= 0
+    for a in range(n):
+        if fixed[a]:
+            source[target[a]] = a
+    cost = np.full(near.shape, np.inf, np.float64)
+    for a in range(n):
+        for e in range(near.shape[1]):
+            if near[a, e] >= 0:
+                cost[a, e] = _cost(task, a, near[a, e])
+    _cheapest_first(task, near, cost, source, now)
+    if (target < 0).any():
+        _take_left(task, source, now)
+    if (target < 0).any():
+        _augment(task, fixed, source, now)
+    if (target < 0).any():  # rather a new target for those who had one than none for others
+        for a in range(n):
+            if fixed[a]:
+                now[a] = _cost(task, a, target[a])
+        fixed[:] = False
+        _augment(task, fixed, source, now)
+    left = (target < 0).sum()
+    if left == 0 and not fixed.all():
+        _auction(fixed, near, cost, target, source, now)
+        _exchange(task, fixed, near, cost, source, now)
+    return int(left)
