@@ -20,7 +20,15 @@ from shoal.attacks import open_scene, play
 from shoal.attacks.knowledge import percent
 from shoal.compare import contests
 
-METHODS = ("shoal", "k-scale:full", "k-concealment", "k-scale:k-pick", "k-scale", "k-scale:marginal")
+METHODS = (
+    "shoal",
+    "k-scale:full",
+    "glove",
+    "k-concealment",
+    "k-scale:k-pick",
+    "k-scale",
+    "k-scale:marginal",
+)
 NAMES = {"k-scale": "k-scale: nu-k-pick, literal", "k-scale:marginal": "k-scale: nu-k-pick, marginal"}
 SOURCES = {
     "tdrive_cdr": {"tz": "Asia/Shanghai"},
