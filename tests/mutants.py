@@ -25,7 +25,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 ROOM = Path("src/shoal/verifier")
-TESTS = [*sorted((ROOT / "tests/unit").glob("test_verifier_*.py")), ROOT / "tests/sabotage/test_sabotage.py"]
+KINDS = ("unit/test_verifier_*.py", "sabotage/test_*.py")
+TESTS = [test for kind in KINDS for test in sorted((ROOT / "tests").glob(kind))]
 LIMIT_S = 400
 
 COMPARISONS = {
