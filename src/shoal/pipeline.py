@@ -270,7 +270,7 @@ def _made(
     means: Means,
     progress: Progress,
 ) -> Release | PointRelease:
-    """Run the method; a release without a record would tell nothing, and is refused."""
+    """Run the method; points without a record would tell nothing, and are refused (of boxes: `_refuse_losses`)."""
     how: dict[str, Any] = {"threads": means.threads, "progress": progress}
     release: Release | PointRelease
     if isinstance(method, PointMethod) and isinstance(people, Traces):
@@ -279,7 +279,7 @@ def _made(
         release = method.anonymize(people, **how, **store)
     else:
         raise _mismatch(method)
-    if len(release) == 0:
+    if len(release) == 0 and isinstance(release, PointRelease):
         raise SettingsError("nothing is left to publish: every trace is too short for the step; give a smaller --step")
     return release
 

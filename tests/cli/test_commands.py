@@ -307,4 +307,5 @@ def test_quiet_in_a_pipe(run, events, tmp_path):
 
 def test_flags_and_options_agree():
     flags = {field.name for field in fields(Reading)}
-    assert {{"cell": "cell_m", "slot": "slot_s"}.get(flag, flag) for flag in flags} == set(ReadOptions.model_fields)
+    units = {"cell": "cell_m", "slot": "slot_s", "split_gap": "split_gap_s"}
+    assert {units.get(flag, flag) for flag in flags} == set(ReadOptions.model_fields)

@@ -71,7 +71,7 @@ def test_a_signal_in_the_middle_of_long_work(whole_run, tmp_path, tmp_path_facto
     begun = time.perf_counter()
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 128 + number
-    assert time.perf_counter() - begun < 15
+    assert time.perf_counter() - begun < 30
     assert b"nothing was published" in errors
     assert list(tmp_path.iterdir()) == []
 
