@@ -2,8 +2,8 @@
 
     SHOAL_DATA=… python bench/attack_table.py [--users 2000] [--k 2,5,10] [--victims 1000] [--output table.md]
 
-Generated call records (`--users` of them) and, with SHOAL_DATA set, tdrive_cdr and gowalla_nyc (users of 14 samples and
-more). Every release is written and verified as `shoal anonymize` does, and attacked from its file and audit file; what
+Generated call records and, with SHOAL_DATA set, tdrive_cdr and gowalla_nyc (users of 14 samples and more): `--users` of
+each. Every release is written and verified as `shoal anonymize` does, and attacked from its file and audit file; what
 is done is kept in `--folder`, so that a run goes on where it was stopped.
 """
 
@@ -14,6 +14,8 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+
+import duckdb
 
 import shoal
 from shoal.attacks import open_scene, play
@@ -53,9 +55,19 @@ def sources(arguments, folder):
                 shoal.synthesize(path, users=arguments.users, seed=1)
             yield name, shoal.read(path)
         elif data := os.environ.get("SHOAL_DATA"):
-            yield name, shoal.read(Path(data) / f"{name}.parquet", **SOURCES[name])
+            path = folder / f"{name}-{arguments.users}.parquet"
+            if not path.exists():
+                some_users(Path(data) / f"{name}.parquet", path, arguments.users)
+            yield name, shoal.read(path, **SOURCES[name])
         else:
             print(f"{name} left out: SHOAL_DATA is not set", file=sys.stderr)
+
+
+def some_users(source, target, users):
+    """Copy the rows of so many users of 14 rows and more, drawn by a hash of their labels."""
+    chosen = f"SELECT uid FROM '{source}' GROUP BY uid HAVING count(*) >= 14 ORDER BY md5(uid::VARCHAR) LIMIT {users}"
+    rows = f"SELECT * FROM '{source}' WHERE uid IN ({chosen})"
+    duckdb.connect().execute(f"COPY ({rows}) TO '{target}' (FORMAT parquet)")
 
 
 def kept(path, make):
@@ -178,7 +190,7 @@ def intersected(people, name, ks, folder, victims):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", default="tdrive_cdr,gowalla_nyc,generated")
-    parser.add_argument("--users", type=int, default=2_000, help="generated people")
+    parser.add_argument("--users", type=int, default=2_000, help="of each data set")
     parser.add_argument("--k", default="2,5,10")
     parser.add_argument("--methods", default=",".join(METHODS))
     parser.add_argument("--victims", type=int, default=1_000)
