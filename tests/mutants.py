@@ -143,10 +143,14 @@ def run_tests(folder, tests, *, plain):
         sys.path[:0] = [str(folder / "src"), str(folder)]
         import pytest
 
-        if plain:
-            without_compilation()
-        quick = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not slow", "--hypothesis-seed=0"]
-        os._exit(int(pytest.main([*quick, *(str(folder / t.relative_to(ROOT)) for t in tests)])))
+        status = 1
+        try:
+            if plain:
+                without_compilation()
+            quick = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not slow", "--hypothesis-seed=0"]
+            status = int(pytest.main([*quick, *(str(folder / t.relative_to(ROOT)) for t in tests)]))
+        finally:
+            os._exit(status)
     _, status = os.waitpid(child, 0)
     if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU:
         return "took too long"
@@ -167,7 +171,6 @@ def attempt(mutant):
 def start_worker(folder):
     """Give a worker a copy of the package, and load once what every test needs."""
     import duckdb  # noqa: F401
-    import hypothesis  # noqa: F401
     import numba  # noqa: F401
     import pyarrow.parquet  # noqa: F401
     import pytest  # noqa: F401

@@ -107,7 +107,7 @@ def _check_part(
         samples = (part.t, part.x, part.y, part.offsets)
         more = _check_users(samples, begin, end, start, boxes, claimed, suppressing, held)
         with adding:
-            mixed[0] += more
+            mixed[0] += int(more)
 
     run_ranges(work, ((block.start, block.stop) for block in blocks(counts, _WORK)), threads=threads)
     return mixed[0], held
