@@ -94,6 +94,8 @@ def open_pairs(
 
 def read_track(release: str | Path | Release | PointRelease) -> tuple[NDArray[np.int64], Track]:
     """Give the numbers and the points of a release's records: `uid, datetime, lat, lng` of any release with degrees."""
+    if isinstance(release, PointRelease) and release.samples:
+        return np.arange(len(release)), Track(release.offsets, release.ms, release.lng, release.lat)
     table = release.to_arrow() if isinstance(release, Release | PointRelease) else _table(Path(release))
     if not set(_COLUMNS) <= set(table.column_names):
         raise CannotCheck("the release has no points in degrees: it needs the columns uid, datetime, lat, lng")

@@ -40,12 +40,12 @@ def _to_arc(p: Any, frame: Any, ax: Any, ay: Any, az: Any, bx: Any, by: Any, bz:
 
 
 @jit
-def _balls(x: Any, y: Any, z: Any, begin: Any, end: Any) -> Any:
-    """Give centre and radius of balls around the segments of a trace, some at a time, arcs included."""
+def _balls(x: Any, y: Any, z: Any, begin: Any, end: Any, block: Any) -> Any:
+    """Give centre and radius of balls around the segments of a trace, `block` at a time, arcs included."""
     segments = max(end - begin - 1, 1)
-    balls = np.empty(((segments + _BLOCK - 1) // _BLOCK, 4))
+    balls = np.empty(((segments + block - 1) // block, 4))
     for n in range(len(balls)):
-        first, last = begin + n * _BLOCK, min(begin + (n + 1) * _BLOCK, end - 1)
+        first, last = begin + n * block, min(begin + (n + 1) * block, end - 1)
         cx = cy = cz = 0.0
         for i in range(first, last + 1):
             cx, cy, cz = cx + x[i], cy + y[i], cz + z[i]
@@ -59,6 +59,13 @@ def _balls(x: Any, y: Any, z: Any, begin: Any, end: Any) -> Any:
         bulge = longest / (4.0 * EARTH_M)  # twice as high as an arc is above its chord
         balls[n, 0], balls[n, 1], balls[n, 2], balls[n, 3] = cx, cy, cz, math.sqrt(radius) + bulge
     return balls
+
+
+@jit
+def _gap(ball: Any, p: Any) -> float:
+    """Give how far a point is from a ball; less than zero inside it."""
+    away = math.sqrt((ball[0] - p[0]) ** 2 + (ball[1] - p[1]) ** 2 + (ball[2] - p[2]) ** 2)
+    return float(away - ball[3])
 
 
 @jit
@@ -78,13 +85,14 @@ def line_distances(
 ) -> None:
     """Write the distance of each point of some records to the line through the fixes of the record's trace.
 
-    Coordinates are geocentric. The segment that was nearest to the point before is tried first, others only where
-    their ball is nearer.
+    Coordinates are geocentric. The segment that was nearest to the point before is tried first, then those of the
+    nearest ball, others only where their ball is nearer than what was found.
     """
     p, frame = np.empty(3), np.empty(9)
     for record in range(first, last):
         begin, end = offsets[traces[record]], offsets[traces[record] + 1]
-        balls = _balls(x, y, z, begin, end)
+        balls, single = _balls(x, y, z, begin, end, _BLOCK), _balls(x, y, z, begin, end, 1)
+        gaps = np.empty(len(balls))
         nearest = begin
         for point in range(records[record], records[record + 1]):
             p[0], p[1], p[2] = px[point], py[point], pz[point]
@@ -92,11 +100,18 @@ def line_distances(
             frame[3], frame[4], frame[5], frame[6], frame[7], frame[8] = across(frame[0], frame[1], frame[2])
             i, j = nearest, min(nearest + 1, end - 1)
             best = _to_arc(p, frame, x[i], y[i], z[i], x[j], y[j], z[j])
+            front = 0
             for n in range(len(balls)):
-                away = math.sqrt((balls[n, 0] - p[0]) ** 2 + (balls[n, 1] - p[1]) ** 2 + (balls[n, 2] - p[2]) ** 2)
-                if away - balls[n, 3] >= best:
+                gaps[n] = _gap(balls[n], p)
+                if gaps[n] < gaps[front]:
+                    front = n
+            for turn in range(-1, len(balls)):
+                n = front if turn < 0 else turn
+                if gaps[n] >= best or turn == front:
                     continue
                 for i in range(begin + n * _BLOCK, min(begin + (n + 1) * _BLOCK, max(end - 1, begin + 1))):
+                    if _gap(single[i - begin], p) >= best:
+                        continue
                     j = min(i + 1, end - 1)
                     distance = _to_arc(p, frame, x[i], y[i], z[i], x[j], y[j], z[j])
                     if distance < best:
