@@ -97,15 +97,11 @@ def test_three_points_leave_one_and_two_leave_none():
 
 def test_room_is_always_enough():
     for corner in CORNERS:
-        for seed in range(5):
-            fixes = walk(seed, corner=corner, pace_m=10.0 ** (seed + 1))
-            traces = traces_of({"a": fixes})
-            most = np.empty(1, np.int64)
-            most_points(traces.offsets, traces.lng, traces.lat, 50.0, 0, 1, most)
-            found = len(slow.smooth(fixes[:20], 50)[0])
-            part = traces_of({"a": fixes[:20]})
-            most_points(part.offsets, part.lng, part.lat, 50.0, 0, 1, most)
-            assert found <= most[0]
+        for pace_m in (10.0, 100.0, 1e3, 1e4, 1e5):
+            fixes, step_m = walk(int(pace_m), corner=corner, pace_m=pace_m, fixes=20), pace_m / 10
+            traces, most = traces_of({"a": fixes}), np.empty(1, np.int64)
+            most_points(traces.offsets, traces.lng, traces.lat, step_m, 0, 1, most)
+            assert len(slow.smooth(fixes, step_m)[0]) <= most[0]
 
 
 def test_order_labels_threads_and_memory_do_not_matter(tmp_path):
