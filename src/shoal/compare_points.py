@@ -43,15 +43,15 @@ class PointContest:
 class ComparedPoints:
     """One line of the table: privacy (places found again), utility, size and time; see `Evaluation` and `poi`.
 
-    `seconds` is `anonymize` alone, without reading, writing and verifying.
+    `seconds` is `anonymize` alone, without reading, writing and verifying. Scores are None where nobody stays anywhere.
     """
 
     method: str
     claim: str
-    fscore: float
-    precision: float
-    recall: float
-    spatial_error_m: float
+    fscore: float | None
+    precision: float | None
+    recall: float | None
+    spatial_error_m: float | None
     query_distortion: float
     query_distortion_low: float
     query_distortion_high: float
@@ -145,7 +145,7 @@ def _measured(run: PointContest, traces: Traces, queries: int, seed: int, thread
         method=run.name,
         claim=claim,
         **poi_scores(pairs, threads=threads).means(),
-        spatial_error_m=found.spatial_error_m if found.spatial_error_m is not None else float("nan"),
+        spatial_error_m=found.spatial_error_m,
         query_distortion=found.query_distortion,
         query_distortion_low=found.query_distortion_low,
         query_distortion_high=found.query_distortion_high,

@@ -23,5 +23,11 @@ class Settings(BaseModel):
         try:
             super().__init__(**values)
         except ValidationError as error:
-            faults = [f"{'.'.join(map(str, e['loc'])) or 'settings'}: {e['msg']}" for e in error.errors()]
-            raise SettingsError("; ".join(faults)) from None
+            raise SettingsError("; ".join(_fault(type(self), e["loc"], e["msg"]) for e in error.errors())) from None
+
+
+def _fault(kind: type[Settings], where: tuple[int | str, ...], rule: str) -> str:
+    """Name a wrong setting, the rule it breaks and, where the setting says so, what to give."""
+    field = kind.model_fields.get(str(where[0])) if where else None
+    hint = f" ({field.description})" if field is not None and field.description else ""
+    return f"{'.'.join(map(str, where)) or 'settings'}: {rule}{hint}"

@@ -103,6 +103,15 @@ COMMANDS = {
     "attack-wrong": ["attack", "{in}/events.parquet", "{release}", "--attack", "owner", "--audit", "{release}"],
     "promesse": ["anonymize", "{in}/events.parquet", "{out}/r.parquet", "--method", "promesse", "--split-gap", "4h"],
     "promesse-too-long": ["anonymize", "{in}/events.parquet", "{out}/r.csv", "--method", "promesse", "--step", "90km"],
+    "noise-wrong": [
+        "anonymize",
+        "{in}/events.parquet",
+        "{out}/r.csv",
+        "--method",
+        "geo-indistinguishability",
+        "--epsilon",
+        "-1",
+    ],
     "evaluate": ["evaluate", "{in}/events.parquet", "{release}", "--audit", "{audit}", "--output", "{out}/table.csv"],
     "evaluate-fails": ["evaluate", "{in}/events.parquet", "{release}", "--audit", "{release}"],
     "compare-points": ["compare", "{in}/events.parquet", "--methods", "raw,promesse", "--output", "{out}/table.json"],
@@ -121,6 +130,7 @@ FAILS = {
     "attack-fails": 1,
     "attack-wrong": 2,
     "promesse-too-long": 2,
+    "noise-wrong": 2,
     "evaluate-fails": 2,
 }
 

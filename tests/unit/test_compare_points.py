@@ -5,7 +5,7 @@ import pytest
 import shoal
 from shoal.compare_points import are_points, compare_points, point_contests
 from shoal.errors import SettingsError, TooLarge
-from tests.tracks import planted, traces_of
+from tests.tracks import planted, traces_of, walk
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +37,11 @@ def test_names():
         point_contests(["promesse:fast"])
     with pytest.raises(SettingsError):
         point_contests(["geo-indistinguishability"])
+
+
+def test_people_who_never_stay_have_no_score():
+    (line,) = compare_points(traces_of({n: walk(n) for n in range(3)}), point_contests(["promesse:50m"]), queries=10)
+    assert (line.fscore, line.precision, line.recall) == (None, None, None)
 
 
 def test_too_much_is_refused_before_any_run(traces):

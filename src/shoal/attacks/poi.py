@@ -93,12 +93,12 @@ class Scores:
     published: NDArray[np.int64]
     matched: NDArray[np.int64]
 
-    def means(self) -> dict[str, float]:
-        """Give precision, recall and F-score, the mean over traces that have places; without any, not a number."""
+    def means(self) -> dict[str, float | None]:
+        """Give precision, recall and F-score, the mean over traces that have places; None if there are no such."""
         some = self.real > 0
         matched, real, published = self.matched[some], self.real[some], self.published[some]
         if not len(real):
-            return dict.fromkeys(("precision", "recall", "fscore"), float("nan"))
+            return dict.fromkeys(("precision", "recall", "fscore"))
         return {
             "precision": float((matched / np.maximum(published, 1)).mean()),
             "recall": float((matched / real).mean()),

@@ -118,5 +118,7 @@ def anonymize(
         show(message)
     for note in done.notes:
         show(f"note: {note}")
-    show(f"Verified: {done.release.claim}. {paths[-1].name} and its manifest are written.")
+    claim = done.release.claim
+    said = f"Verified: {claim}" if claim.name != "none" else f"Verified, but nothing is promised: the claim is {claim}"
+    show(f"{said}. {paths[-1].name} and its manifest are written.")
     return 0

@@ -82,6 +82,7 @@ def attack(
     settings |= {"tau_s": _seconds(tau), "epsilon_s": _seconds(epsilon), "stay_s": _seconds(stay)}
     settings |= {"diameter_m": _metres(diameter), "match_m": _metres(match)}
     _refuse_unused(named, settings, other)
+    _refuse_points(named, paths[-1])
     originals = [str(path) for path in paths[:-1]]
     if output is not None:
         private = [path for path in (audit, other, other_original, other_audit) if path is not None]
@@ -148,6 +149,13 @@ def _refuse_unused(names: list[str], settings: dict[str, Any], other: Path | Non
     if given - taken:
         flags = ", ".join(f"--{name.removesuffix('_s').removesuffix('_m')}" for name in sorted(given - taken))
         raise SettingsError(f"{', '.join(names)} takes no {flags}; leave it out or choose another --attack")
+
+
+def _refuse_points(names: list[str], release: Path) -> None:
+    """Raise for attacks on boxes where the release holds points."""
+    boxes = [name for name in names if not ATTACKS[name].on_traces]
+    if boxes and holds_points(release):
+        raise SettingsError(f"the release holds points, and {', '.join(boxes)} needs boxes; give --attack poi")
 
 
 def _own(attack: str, settings: dict[str, Any]) -> dict[str, Any]:

@@ -108,15 +108,19 @@ def _tell(lines: list[ComparedPoints], notes: tuple[str, ...], *, as_json: bool)
 def _point_cells(line: ComparedPoints) -> tuple[str, ...]:
     return (
         line.method,
-        f"{line.fscore:.2%}",
-        f"{line.precision:.1%}",
-        f"{line.recall:.1%}",
-        f"{line.spatial_error_m:,.1f} m",
+        _share(line.fscore, 2),
+        _share(line.precision, 1),
+        _share(line.recall, 1),
+        "-" if line.spatial_error_m is None else f"{line.spatial_error_m:,.1f} m",
         f"{line.query_distortion:.1%}",
         f"{line.compression:.0%}",
         f"{line.records:,}",
         "-" if line.seconds is None else f"{line.seconds:.2f} s",
     )
+
+
+def _share(value: float | None, digits: int) -> str:
+    return "-" if value is None else f"{value:.{digits}%}"
 
 
 def _show_lines(lines: list[Compared]) -> None:

@@ -26,7 +26,7 @@ __all__ = ["verify"]
 _WIDTH = 110
 _CHECKS = {
     "integrity": "the file is the one its manifest speaks of",
-    "leaks": "no column, value or numbering tells more than the boxes do",
+    "leaks": "no column, value or numbering tells more than the rows do",
     "truth": "records are well formed and, with the audit file, true of everyone in them",
     "audit": "the audit file names everybody once",
     "suppression": "what was left out is left out everywhere, and as stated",

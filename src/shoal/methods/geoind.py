@@ -75,7 +75,9 @@ class GeoIndistinguishability(PointMethod):
     """
 
     name: ClassVar[str] = "geo-indistinguishability"
-    epsilon: Annotated[float, BeforeValidator(parse_epsilon), Field(ge=1e-6, le=1.0)]
+    epsilon: Annotated[
+        float, BeforeValidator(parse_epsilon), Field(ge=1e-6, le=1.0, description="per metre, e.g. 0.01 or ln(4)/200")
+    ]
 
     def anonymize(
         self, traces: Traces, *, seed: int | None = None, threads: int | None = None, progress: Progress = SILENT

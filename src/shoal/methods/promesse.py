@@ -53,7 +53,7 @@ class Promesse(PointMethod):
     """
 
     name: ClassVar[str] = "promesse"
-    step_m: Annotated[Metres, Field(gt=0, le=100_000)] = 200
+    step_m: Annotated[Metres, Field(gt=0, le=100_000, description="metres, e.g. 200m")] = 200
 
     def anonymize(
         self,
