@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from shoal.kernels.glove import merge_two_stage, reshape, two_stage
 from shoal.kernels.stretch import Scale
-from shoal.methods.glove_groups import _Greedy
+from shoal.methods.glove_groups import _LISTED, _Greedy
 from tests.oracle import glove as twin
 from tests.oracle.merge import holds
 from tests.oracle.stretch import effort
@@ -52,7 +52,7 @@ TOUCHING = [(0, 3, 0, 0, 0, 0), (4, 6, 0, 0, 0, 0)]
 EQUAL_ENDS = [(0, 9, 0, 0, 0, 0), (5, 9, 1, 1, 1, 1)]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(boxes())
 @example(INSIDE)
 @example(CHAIN)
@@ -94,7 +94,7 @@ def test_reshape_by_hand(given_boxes, expected):
 # two-stage
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(boxes(), boxes(), st.integers(1, 4), st.integers(1, 4))
 def test_two_stages_equal_the_definition(a, b, n_a, n_b):
     found = tuples(two_stage(array(a), array(b), n_a, n_b, PAPER))
@@ -112,7 +112,7 @@ def test_the_example_of_the_paper():
 samples = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 40), st.integers(0, 40)), min_size=1, max_size=8)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(samples, samples)
 def test_merged_people_keep_every_sample_and_no_empty_box(one, other):
     trajectories = [sorted(set(one)), sorted(set(other))]
@@ -173,7 +173,7 @@ def test_the_nearest_are_those_of_comparing_with_everybody(seed, two_stage):
             below = 4 if field.size[group] >= 4 else 2**62
             n = int(field.listed[group])
             listed = list(zip(field.effort[group, :n].tolist(), field.near[group, :n].tolist(), strict=True))
-            assert listed == in_order(greedy, group, below)[:8]
+            assert listed == in_order(greedy, group, below)[:_LISTED]
         pair = greedy.least_pair()
         if pair is None:
             break

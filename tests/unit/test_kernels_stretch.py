@@ -59,7 +59,7 @@ def columns(a, b):
     return np.ascontiguousarray(np.array([*a, *b], np.int32).T)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(boxes, boxes, people, people, stretches)
 def test_boxes_equal_the_slow_twin(a, b, n_a, n_b, stretch):
     rows, reach = packed(a, b)
@@ -71,7 +71,7 @@ def test_boxes_equal_the_slow_twin(a, b, n_a, n_b, stretch):
     assert back == box_effort(rows, reach, *ends, n_a, n_b, scale, 1.0)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(boxes, boxes, people, people, stretches)
 def test_the_nearest_box_is_the_first_at_the_least_effort(a, b, n_a, n_b, stretch):
     rows, reach = packed(a, b)
@@ -84,7 +84,7 @@ def test_the_nearest_box_is_the_first_at_the_least_effort(a, b, n_a, n_b, stretc
         assert (space[i], time[i]) == pytest.approx([float(part) for part in expected], abs=1e-14)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(samples, samples, stretches)
 def test_samples_equal_the_slow_twin(a, b, stretch):
     first, second = oracle.as_boxes(a), oracle.as_boxes(b)
@@ -103,7 +103,7 @@ def test_samples_equal_the_slow_twin(a, b, stretch):
     assert found == oracle.parts(first, second, terms=terms_of(stretch))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(samples, samples, stretches, st.fractions(0, 1))
 def test_it_leaves_off_only_above_the_limit(a, b, stretch, share):
     scale = stretch.scale(GRID)
@@ -121,7 +121,7 @@ def test_it_leaves_off_only_above_the_limit(a, b, stretch, share):
     assert box_effort(rows, reach, *ends, 2, 3, scale, effort - 1e-9) == np.inf
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(sample, sample, stretches)
 def test_for_two_samples_it_is_the_taxicab_form_of_001(a, b, stretch):
     terms = terms_of(stretch)

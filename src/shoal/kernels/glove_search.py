@@ -16,6 +16,7 @@ import numpy as np
 
 from shoal.jit import jit
 from shoal.kernels.kgap import MOST_PLACES, Floors, effort_from, rough_floor, space_floor, time_floor
+from shoal.kernels.sort import fill_order
 from shoal.kernels.stretch import TIE, Scale, box_effort, first_is_longer
 
 if TYPE_CHECKING:
@@ -65,12 +66,13 @@ class Found(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Room for one search: who was looked at in which turn; who is left to look at, from which floor on."""
+    """Room for one search: who was looked at in which turn; who is left, from which floor on, in which order."""
 
     seen: Ints
     turn: Ints
     left: Ints
     floor: Floats
+    order: Ints
     away: Ints
 
 
@@ -214,9 +216,9 @@ def _guess(
             room.left[n_likely] = v
             room.floor[n_likely] = _floor(field, a, b, scale, np.inf, room.away) / field.length[a]
             n_likely += 1
-    order = np.argsort(room.floor[:n_likely], kind="mergesort")
+    fill_order(room.floor, room.order, n_likely)
     for rank in range(min(n_likely, len(near) + _GUESSES)):
-        v = room.left[order[rank]]
+        v = room.left[room.order[rank]]
         room.seen[v] = room.turn[0]
         n, one = _look(field, u, v, 0.0, scale, near, effort, n, room.away)
         begun += one
@@ -257,12 +259,12 @@ def _search(
             room.left[n_left] = v
             room.floor[n_left] = total / (whole * field.length[a])
             n_left += 1
-    order = np.argsort(room.floor[:n_left], kind="mergesort")
+    fill_order(room.floor, room.order, n_left)
     for rank in range(n_left):
-        floor = room.floor[order[rank]]
+        floor = room.floor[room.order[rank]]
         if n == len(near) and floor > effort[n - 1] / FINEST + 2.0 * TIE:
             break
-        n, one = _look(field, u, room.left[order[rank]], floor, scale, near, effort, n, room.away)
+        n, one = _look(field, u, room.left[room.order[rank]], floor, scale, near, effort, n, room.away)
         begun += one
     return n, begun
 
@@ -283,6 +285,7 @@ def search(
         np.zeros(1, np.int64),
         np.empty(n_all, np.int64),
         np.empty(n_all, np.float64),
+        np.empty(n_all, np.int64),
         np.empty(MOST_PLACES, np.int64),
     )
     for g in range(len(groups)):

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from shoal.jit import jit
+from shoal.kernels.sort import fill_order
 from shoal.kernels.stretch import TIE, any_sample, near_sample, nearest_parts
 
 if TYPE_CHECKING:
@@ -121,7 +122,8 @@ def fill_places(floors: Floors, start: int, stop: int) -> None:
     """Fill the places of users start…stop: halve the box with the most samples × extent until there is no room."""
     starts = np.empty(MOST_PLACES + 1, np.int64)
     boxes = np.empty((MOST_PLACES, 4), np.int32)
-    counts = np.empty(MOST_PLACES, np.int64)
+    fewest = np.empty(MOST_PLACES)
+    order = np.empty(MOST_PLACES, np.int64)
     for u in range(start, stop):
         first = floors.offsets[u]
         rows = np.arange(first, floors.offsets[u + 1])
@@ -156,13 +158,13 @@ def fill_places(floors: Floors, start: int, stop: int) -> None:
             _enclose(floors.x, floors.y, rows, cut, high, boxes[widest + 1])
             n += 1
         for g in range(n):
-            counts[g] = starts[g] - starts[g + 1]
-        order = np.argsort(counts[:n], kind="mergesort")
+            fewest[g] = starts[g] - starts[g + 1]
+        fill_order(fewest, order, n)
         floors.n_places[u] = n
         for rank in range(n):
             g = order[rank]
             floors.box[floors.places[u] + rank] = boxes[g]
-            floors.weight[floors.places[u] + rank] = -counts[g]
+            floors.weight[floors.places[u] + rank] = starts[g + 1] - starts[g]
             for r in range(starts[g], starts[g + 1]):
                 floors.place[rows[r]] = rank
 
@@ -229,8 +231,8 @@ def effort_from(floors: Floors, a: int, b: int, scale: Scale, floor: int, most: 
     for i in range(floors.offsets[a], floors.offsets[a + 1]):
         while j < b1 and t[j] < t[i]:
             j += 1
-        best, _ = near_sample(t, x, y, i, b0, b1, j, scale)
         by_space = away[floors.place[i]]
+        best, _ = near_sample(t, x, y, i, b0, b1, j, scale, by_space)
         if best > scale.time_cap + by_space:
             best, _ = any_sample(t, x, y, i, b0, b1, scale)
         total += best - by_space - int(gaps[floors.bin[i]]) * floors.step
@@ -288,7 +290,15 @@ def _try(floors: Floors, u: int, v: int, scale: Scale, near: Ints, efforts: Floa
 
 @jit
 def _first_guesses(
-    floors: Floors, u: int, some: Ints, scale: Scale, near: Ints, efforts: Floats, away: Ints, tried: Ints32
+    floors: Floors,
+    u: int,
+    some: Ints,
+    scale: Scale,
+    near: Ints,
+    efforts: Floats,
+    away: Ints,
+    tried: Ints32,
+    order: Ints,
 ) -> int:
     """Try the most likely of some users, so that there is something to beat; give how many were tried."""
     guesses = np.full(len(some), np.inf)
@@ -297,7 +307,7 @@ def _first_guesses(
             a, b = longer(floors.offsets, u, some[n])
             total = space_floor(floors, a, b, scale, np.inf, away) + time_floor(floors, a, b)
             guesses[n] = total / (floors.offsets[a + 1] - floors.offsets[a])
-    order = np.argsort(guesses)
+    fill_order(guesses, order, len(some))
     likely = min(len(some) - 1, len(near) + _MORE_GUESSES)
     for rank in range(likely):
         v = some[order[rank]]
@@ -320,6 +330,7 @@ def nearest_users(
     away = np.empty(MOST_PLACES, np.int64)
     left = np.empty(n_users, np.int64)
     floor = np.empty(n_users)
+    order = np.empty(n_users, np.int64)
     tried = np.full(n_users, -1, np.int32)
     whole = float(scale.space_cap + scale.time_cap)
     reach = max(_GUESSED, kept)
@@ -329,7 +340,7 @@ def nearest_users(
         efforts[q] = np.inf
         low = max(0, min(where[u] - reach, n_users - 2 * reach - 1))
         some = by_space[low : low + 2 * reach + 1]
-        counts[0] += _first_guesses(floors, u, some, scale, near[q], efforts[q], away, tried)
+        counts[0] += _first_guesses(floors, u, some, scale, near[q], efforts[q], away, tried, order)
         n = 0
         for v in range(n_users):
             if v == u or tried[v] == u:
@@ -349,7 +360,7 @@ def nearest_users(
                 left[n] = v
                 floor[n] = total / (whole * length)
                 n += 1
-        order = np.argsort(floor[:n], kind="mergesort")  # of the same floor, in canonical order
+        fill_order(floor, order, n)
         for rank in range(n):
             v = left[order[rank]]
             least = _key(floor[order[rank]])

@@ -49,16 +49,18 @@ def _between(a0: int, a1: int, b0: int, b1: int) -> int:
 
 
 @jit
-def near_sample(t: Ints32, x: Ints32, y: Ints32, i: int, b0: int, b1: int, j: int, scale: Scale) -> tuple[int, int]:
+def near_sample(
+    t: Ints32, x: Ints32, y: Ints32, i: int, b0: int, b1: int, j: int, scale: Scale, away: int
+) -> tuple[int, int]:
     """Give the least effort from sample i to those of b nearer than the cap of time, and which; else the caps, -1.
 
-    j is the first of b that is not before sample i.
+    j is the first of b that is not before sample i; none of b is known to cost less than `away` by space alone.
     """
     best = scale.space_cap + scale.time_cap
     at = -1
     for r in range(j, b1):
         late = scale.time * (int(t[r]) - t[i])
-        if late >= min(best, scale.time_cap):
+        if late + away >= best or late >= scale.time_cap:
             break
         apart = abs(int(x[r]) - x[i]) + abs(int(y[r]) - y[i])
         cost = late + min(scale.space * apart, scale.space_cap)
@@ -67,7 +69,7 @@ def near_sample(t: Ints32, x: Ints32, y: Ints32, i: int, b0: int, b1: int, j: in
             at = r
     for r in range(j - 1, b0 - 1, -1):
         early = scale.time * (int(t[i]) - t[r])
-        if early > best or early >= scale.time_cap:
+        if early + away > best or early >= scale.time_cap:
             break
         apart = abs(int(x[r]) - x[i]) + abs(int(y[r]) - y[i])
         cost = early + min(scale.space * apart, scale.space_cap)
@@ -102,7 +104,7 @@ def effort_sum(t: Ints32, x: Ints32, y: Ints32, a0: int, a1: int, b0: int, b1: i
     for i in range(a0, a1):
         while j < b1 and t[j] < t[i]:
             j += 1
-        best, _ = near_sample(t, x, y, i, b0, b1, j, scale)
+        best, _ = near_sample(t, x, y, i, b0, b1, j, scale, 0)
         if best > scale.time_cap:
             if not enclosed:
                 x_low = x_high = int(x[b0])
@@ -129,7 +131,7 @@ def nearest_parts(
     for i in range(a0, a1):
         while j < b1 and t[j] < t[i]:
             j += 1
-        best, at = near_sample(t, x, y, i, b0, b1, j, scale)
+        best, at = near_sample(t, x, y, i, b0, b1, j, scale, 0)
         if best > scale.time_cap:
             best, at = any_sample(t, x, y, i, b0, b1, scale)
         time[i - a0] = min(scale.time * abs(int(t[at]) - t[i]), scale.time_cap)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Groups", "glove_groups"]
 
-_LISTED = 8  # nearest groups that a search finds
+_LISTED = 3  # nearest groups that a search finds: more cost more to find than they save in later searches
 _BATCH = 256  # people searched for between two entries of what was found
 _AHEAD = 64  # heads of lists that are looked at for searches to be done along with one that must be done
 _RANGE = 4  # groups in one call of the search: well below a second
