@@ -270,17 +270,19 @@ def _made(
     means: Means,
     progress: Progress,
 ) -> Release | PointRelease:
-    """Run the method; points without a record would tell nothing, and are refused (of boxes: `_refuse_losses`)."""
+    """Run the method; points without a single trace would tell nothing, and are refused."""
     how: dict[str, Any] = {"threads": means.threads, "progress": progress}
     release: Release | PointRelease
     if isinstance(method, PointMethod) and isinstance(people, Traces):
         release = method.anonymize(people, seed=seed, **how)
+        if len(release) == 0:
+            raise SettingsError(
+                "nothing is left to publish: every trace is too short for the step; give a smaller --step"
+            )
     elif isinstance(method, BoxMethod) and not isinstance(people, Traces):
         release = method.anonymize(people, **how, **store)
     else:
         raise _mismatch(method)
-    if len(release) == 0 and isinstance(release, PointRelease):
-        raise SettingsError("nothing is left to publish: every trace is too short for the step; give a smaller --step")
     return release
 
 
