@@ -10,21 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
-from shoal.cli import main
 from shoal.measure.plots import PLOTS
-
-
-@pytest.fixture
-def call(capsys):
-    """Run a command in this process; gives (exit code, standard output, standard error)."""
-
-    def _call(*arguments):
-        with pytest.raises(SystemExit) as done:
-            main([str(argument) for argument in arguments])
-        captured = capsys.readouterr()
-        return done.value.code, captured.out, captured.err
-
-    return _call
 
 
 def test_the_form_other_programs_rely_on(call, events, tmp_path):
@@ -142,3 +128,35 @@ def test_what_is_wrong_is_said_in_one_line(call, events, tmp_path, monkeypatch, 
     assert err.count("\n") == 1
     assert "Traceback" not in out + err
     assert list(tmp_path.iterdir()) == []
+
+
+def minute(n):
+    return f"2024-01-0{1 + n // 1440}T{n // 60 % 24:02}:{n % 60:02}:00Z"
+
+
+ODD = {
+    "one person": ([(0, 5, 0), (0, 90, 1)], 2, "lower k"),
+    "fewer than k": ([(0, 5, 0), (1, 5, 0)], 2, "lower k"),
+    "identical": ([(user, t, 0) for user in range(6) for t in (5, 700)], 0, ""),
+    "one sample each": ([(user, 7 * user, user) for user in range(6)], 0, ""),
+    "a crowded minute": ([(user, 3, n) for user in range(3) for n in range(1500)], 0, ""),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_odd_people(call, tmp_path, name):
+    rows, expected, hint = ODD[name]
+    path = tmp_path / "odd.csv"
+    lines = [f"u{user},{minute(t)},{14.5 + cell * 1e-3:.4f},-17.2" for user, t, cell in rows]
+    path.write_text("\n".join(["uid,datetime,lat,lng", *lines, ""]))
+    release = tmp_path / "release.parquet"
+    for command in (
+        ["measure", path, "--k", "3", "--json"],
+        ["anonymize", path, release, "--method", "glove", "--variant", "loose", "--k", "3"],
+    ):
+        code, out, err = call(*command)
+        assert code == expected, err
+        assert hint in err
+        assert "Traceback" not in out + err
+        assert "14.5" not in err
+    assert release.exists() == (expected == 0)

@@ -118,9 +118,7 @@ def _refuse(people: Trajectories, asked: Sequence[int], sample: int | None, seed
     if (sample is not None and sample < 1) or seed < 0:
         raise SettingsError("the sample must be at least 1, the seed a whole number from 0 on")
     if len(people) < max(asked):
-        raise TooFewUsers(
-            f"{len(people):,} people can't be hidden among {max(asked):,}; give a smaller k or more people"
-        )
+        raise TooFewUsers(f"{len(people):,} people can't be hidden among {max(asked):,}; lower k or give more people")
 
 
 def _nearest(
