@@ -7,18 +7,8 @@ from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
 import shoal
-from shoal.kernels.kte import (
-    Marks,
-    Others,
-    Parts,
-    Subset,
-    forget_marks,
-    hide_round,
-    hold,
-    keep_free,
-    mark,
-    piece_bounds,
-)
+from shoal.kernels.kte import Others, Parts, arc_costs, hide_round, hold, piece_bounds, task_of
+from shoal.kernels.kte_marks import Marks, Subset, forget_marks, keep_free, mark
 from tests.oracle.kte_hide import can_be_hidden
 
 
@@ -49,8 +39,14 @@ def one_round(parts, used=(), near=None, target=None, forever=True):
     near = np.full((n, everybody.shape[1]), -1)
     seeking = np.flatnonzero(subset.target[:, 0] < 0)
     keep_free(subset, marks, 0, forever, seeking, everybody[seeking], near)
-    left = hide_round(parts, subset, held, marks, others, near, 0, forever)
+    left = hide(task_of(parts, subset, held, marks, others, 0, forever), near)
     return left, subset.target[:, 0]
+
+
+def hide(task, near):
+    cost = np.empty(near.shape)
+    arc_costs(task, near, cost)
+    return hide_round(task, near, cost, np.argsort(cost, axis=None, kind="stable"))
 
 
 def owner_cost(lists, a, b):
@@ -158,7 +154,7 @@ def test_a_leak_counts(sizes):
     others = Others(none, after, epoch, starts, np.ones(6, dtype=bool))
     near = np.array([[1, 2, 3], [0, 2, 3], [0, 1, 3], [0, 1, 2]])
     forever = True
-    assert hide_round(ordered, subset, held, marks, others, near, 0, forever) == 0
+    assert hide(task_of(ordered, subset, held, marks, others, 0, forever), near) == 0
     target = subset.target[:, 0].tolist()
     assert target[0] != 1
     assert target[1] != 0

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from shoal.jit import jit
+from shoal.kernels.kte_marks import Marks, Subset, may_take
 from shoal.kernels.weighted import Samples, Scratch, merged_cost, scratch_of
 
 if TYPE_CHECKING:
@@ -22,44 +23,13 @@ if TYPE_CHECKING:
 
     from shoal.jit import Floats, Ints, Ints32
 
-__all__ = [
-    "Held",
-    "Marks",
-    "Others",
-    "Parts",
-    "Subset",
-    "forget_marks",
-    "hide_round",
-    "hold",
-    "keep_free",
-    "mark",
-    "piece_bounds",
-]
+__all__ = ["Held", "Others", "Parts", "Task", "arc_costs", "hide_round", "hold", "piece_bounds", "task_of"]
 
 _SWEEPS = 8
 _BIDS = 200  # in an auction, for each user: after that nothing is changed
 _PRECISION = 1e-3  # of the mean cost of an arc: how far from the least an auction may end
 _MARGIN = 10  # cells around what a user does in an epoch that her record may well reach there
 _RISK = 1.0  # what a leak is worth, in costs of the arc
-
-
-class Marks(NamedTuple):
-    """The arcs used so far: used[u, :counts[u]] are 2·target, + 1 if never to be used again; `window` since when."""
-
-    used: Ints32
-    window: Ints32
-    counts: Ints
-
-
-class Subset(NamedTuple):
-    """Users who may hide each other in a window, their pieces in its epochs, and their targets so far, by round.
-
-    `user[a]` is the user at place a, `target[a, round]` the place of whom her record takes in, -1 if nobody yet.
-    """
-
-    user: Ints
-    piece: Ints
-    target: Ints
 
 
 class Parts(NamedTuple):
@@ -108,29 +78,6 @@ def piece_bounds(t: Ints32, x: Ints32, y: Ints32, offsets: Ints, bounds: Ints) -
 
 
 @jit
-def mark(marks: Marks, users: Ints, targets: Ints, forever: bool, window: int) -> None:
-    """Note arcs as used. Users are distinct and there is room."""
-    for n in range(len(users)):
-        u = users[n]
-        arc = 2 * targets[n] + (1 if forever else 0)
-        known = False
-        for e in range(marks.counts[u]):
-            known = known or marks.used[u, e] == arc
-        if not known:
-            marks.used[u, marks.counts[u]] = arc
-            marks.window[u, marks.counts[u]] = window
-            marks.counts[u] += 1
-
-
-@jit
-def forget_marks(marks: Marks, window: int) -> None:
-    """Forget all arcs that were first used in this window or a later one."""
-    for u in range(len(marks.counts)):
-        while marks.counts[u] > 0 and marks.window[u, marks.counts[u] - 1] >= window:
-            marks.counts[u] -= 1
-
-
-@jit
 def hold(
     subset: Subset,
     turn: int,
@@ -171,8 +118,7 @@ def hold(
                 for q in range(rounds):
                     if q != turn and subset.target[a, q] >= 0:
                         end = _append(pieces, begin, end, subset.piece[subset.target[a, q], s])
-                _surround(pieces, begin, end, bounds, box[a * span + s])
-                least[a * span + s] = sizes[pieces[begin:end]].min()
+                least[a * span + s] = _surround(pieces, begin, end, bounds, sizes, box, a * span + s)
             offsets[a * span + s + 1] = end
     return Held(offsets, pieces[:end].copy(), box, least)
 
@@ -188,15 +134,22 @@ def _append(pieces: Ints, begin: int, end: int, p: int) -> int:
 
 
 @jit
-def _surround(pieces: Ints, begin: int, end: int, bounds: Ints, box: Ints) -> None:
-    box[:] = bounds[pieces[begin]]
+def _surround(pieces: Ints, begin: int, end: int, bounds: Ints, sizes: Ints, box: Ints, row: int) -> int:
+    """Fill in the bounds of the pieces begin…end-1; give the size of the smallest."""
+    least = sizes[pieces[begin]]
+    for side in range(6):
+        box[row, side] = bounds[pieces[begin], side]
     for e in range(begin + 1, end):
+        least = min(least, sizes[pieces[e]])
         for side in range(0, 6, 2):
-            box[side] = min(box[side], bounds[pieces[e], side])
-            box[side + 1] = max(box[side + 1], bounds[pieces[e], side + 1])
+            box[row, side] = min(box[row, side], bounds[pieces[e], side])
+            box[row, side + 1] = max(box[row, side + 1], bounds[pieces[e], side + 1])
+    return int(least)
 
 
-class _Task(NamedTuple):
+class Task(NamedTuple):
+    """A round: what is given, and room to work in. `forever`: arcs used in any window are left out, see `may_take`."""
+
     parts: Parts
     samples: Samples
     others: Others
@@ -210,8 +163,26 @@ class _Task(NamedTuple):
     scratch: Scratch
 
 
+def task_of(parts: Parts, subset: Subset, held: Held, marks: Marks, others: Others, turn: int, forever: bool) -> Task:
+    """Give a round with its room."""
+    most = int(np.diff(held.offsets).max(initial=0)) + 1
+    longest = int(parts.sizes[held.pieces].max(initial=1))
+    scratch: Scratch = scratch_of(longest * most if longest > 1 else 1, most)
+    samples = Samples(parts.t, parts.x, parts.y, parts.offsets)
+    who, weight = np.empty(most, np.int64), np.zeros(most, np.float64)
+    return Task(parts, samples, others, subset, held, marks, turn, forever, who, weight, scratch)
+
+
 @jit
-def _cost(task: _Task, a: int, b: int) -> float:
+def arc_costs(task: Task, near: Ints, cost: Floats) -> None:
+    """Fill in what the arcs to candidates cost: near[a] are places (-1: no candidate, infinite). Cost: see `_cost`."""
+    for a in range(len(near)):
+        for e in range(near.shape[1]):
+            cost[a, e] = _cost(task, a, near[a, e]) if near[a, e] >= 0 else np.inf
+
+
+@jit
+def _cost(task: Task, a: int, b: int) -> float:
     """Give what a's samples lose on average (003 Eq. 4), summed over epochs, if her record also takes in b.
 
     It counts more where a's record is likely to hold what b does next, or did last, outside the window: whoever finds
@@ -226,7 +197,8 @@ def _cost(task: _Task, a: int, b: int) -> float:
         row = a * span + s
         box, new = held.box[row], task.parts.bounds[p]
         if min(held.least[row], task.parts.sizes[p]) > 1:
-            total += _merged(task, row, p)
+            n = _list_with(task, row, p)
+            total += merged_cost(task.samples, task.who, n, task.weight, np.inf, task.scratch)
             continue
         # Every box of a merge holds a sample of everyone: with a piece of one sample there is one box.
         long = max(box[1], new[1]) - min(box[0], new[0]) + 1
@@ -241,7 +213,7 @@ def _cost(task: _Task, a: int, b: int) -> float:
 
 
 @jit
-def _meets(task: _Task, a: int, p: int, row: int) -> int:
+def _meets(task: Task, a: int, p: int, row: int) -> int:
     """Say whether a is near the sample in this row, of piece p, in the epoch of it."""
     epoch, starts = task.others.epoch, task.others.starts
     low, high = starts[task.subset.user[a]], starts[task.subset.user[a] + 1]
@@ -259,7 +231,8 @@ def _meets(task: _Task, a: int, p: int, row: int) -> int:
 
 
 @jit
-def _merged(task: _Task, row: int, p: int) -> float:
+def _list_with(task: Task, row: int, p: int) -> int:
+    """List what a record holds in an epoch, the owner's first, and piece p; give how many that are."""
     n = 0
     known = False
     for e in range(task.held.offsets[row], task.held.offsets[row + 1]):
@@ -270,51 +243,27 @@ def _merged(task: _Task, row: int, p: int) -> float:
         task.who[n] = p
         n += 1
     task.weight[0] = 1.0 / task.parts.sizes[task.who[0]]
-    return merged_cost(task.samples, task.who, n, task.weight, np.inf, task.scratch)
+    return n
 
 
 @jit
-def _may_take(subset: Subset, marks: Marks, turn: int, forever: bool, a: int, b: int) -> bool:
-    """Say whether a's record may take in b."""
-    if a == b:
-        return False
-    for q in range(subset.target.shape[1]):
-        if q != turn and subset.target[a, q] == b:
-            return False
-    u = subset.user[a]
-    target = subset.user[b]
-    for e in range(marks.counts[u]):
-        arc = marks.used[u, e]
-        if arc >> 1 == target and (forever or arc & 1):
-            return False
-    return True
+def _free(task: Task, a: int, b: int) -> bool:
+    return may_take(task.subset, task.marks, task.turn, task.forever, a, b)
 
 
 @jit
-def _free(task: _Task, a: int, b: int) -> bool:
-    return _may_take(task.subset, task.marks, task.turn, task.forever, a, b)
+def _without(target: Ints) -> int:
+    """Give how many have no target."""
+    n = 0
+    for b in target:
+        n += b < 0
+    return n
 
 
 @jit
-def keep_free(subset: Subset, marks: Marks, turn: int, forever: bool, places: Ints, found: Ints, near: Ints) -> None:
-    """Fill near[a] with the first of found[n] whom a = places[n] may take in; -1 if there are no more."""
-    for n in range(len(places)):
-        a = places[n]
-        kept = 0
-        for b in found[n]:
-            if kept == near.shape[1]:
-                break
-            if _may_take(subset, marks, turn, forever, a, b):
-                near[a, kept] = b
-                kept += 1
-        near[a, kept:] = -1
-
-
-@jit
-def _cheapest_first(task: _Task, near: Ints, cost: Floats, source: Ints, now: Floats) -> None:
-    """Take the arcs to candidates by cost, each if both ends are free; -1 in `near` is no candidate."""
+def _cheapest_first(task: Task, near: Ints, cost: Floats, order: Ints, source: Ints, now: Floats) -> None:
+    """Take the arcs to candidates by cost, each if both ends are free."""
     m = near.shape[1]
-    order = np.argsort(cost.ravel(), kind="mergesort")
     target = task.subset.target[:, task.turn]
     for e in order:
         a, b = e // m, near[e // m, e % m]
@@ -325,7 +274,7 @@ def _cheapest_first(task: _Task, near: Ints, cost: Floats, source: Ints, now: Fl
 
 
 @jit
-def _take_left(task: _Task, source: Ints, now: Floats) -> None:
+def _take_left(task: Task, source: Ints, now: Floats) -> None:
     """Give everyone who has none the cheapest target that is left."""
     target = task.subset.target[:, task.turn]
     for a in range(len(target)):
@@ -342,15 +291,19 @@ def _take_left(task: _Task, source: Ints, now: Floats) -> None:
 
 
 @jit
-def _augment(task: _Task, fixed: NDArray[np.bool_], source: Ints, now: Floats) -> None:
-    """Find targets for those without one along augmenting paths, breadth first: then as many have one as possible."""
+def _augment(task: Task, fixed: NDArray[np.bool_], source: Ints, now: Floats) -> None:
+    """Find targets for those without one along augmenting paths, breadth first: then as many have one as possible.
+
+    What they cost is not asked: `now` is -1 for whoever got a new one.
+    """
     target = task.subset.target[:, task.turn]
     n = len(target)
     queue, parent = np.empty(n, np.int64), np.empty(n, np.int64)
     for start in range(n):
         if target[start] >= 0:
             continue
-        parent[:] = -1  # of a target: the one who reached it
+        for b in range(n):
+            parent[b] = -1  # of a target: the one who reached it
         queue[0] = start
         head, tail, end = 0, 1, -1
         while head < tail and end < 0:
@@ -368,7 +321,7 @@ def _augment(task: _Task, fixed: NDArray[np.bool_], source: Ints, now: Floats) -
         while end >= 0:
             a = parent[end]
             before = target[a]
-            target[a], source[end], now[a] = end, a, _cost(task, a, end)
+            target[a], source[end], now[a] = end, a, -1.0
             end = before
 
 
@@ -380,25 +333,33 @@ def _auction(fixed: NDArray[np.bool_], near: Ints, cost: Floats, target: Ints, s
     whoever loses hers bids again. Bids are coarse at first and get finer.
     """
     n, m = near.shape
-    bidders = np.flatnonzero(~fixed)
-    top, total = now.max(), now[bidders].sum()
-    for a in bidders:
+    top = total = 0.0
+    queue, waiting = np.empty(n, np.int64), 0
+    for a in range(n):
+        if fixed[a]:
+            continue
+        waiting += 1
+        top = max(top, now[a])
+        total += now[a]
         for e in range(m):
             if near[a, e] >= 0:
                 top = max(top, cost[a, e])
-    last = max(_PRECISION * total / max(1, len(bidders)), 1e-9)
+    most = _BIDS * waiting
+    last = max(_PRECISION * total / max(1, waiting), 1e-9)
     step = max(last, top / 8)
     price, owner = np.zeros(n, np.float64), np.empty(n, np.int64)
     chosen, paid = np.empty(n, np.int64), np.zeros(n, np.float64)
-    queue = np.empty(len(bidders), np.int64)
     bids = 0
     while True:
-        owner[:] = -1
-        queue[:] = bidders
-        head, waiting = 0, len(bidders)
+        head = waiting = 0
+        for a in range(n):
+            owner[a] = -1
+            if not fixed[a]:
+                queue[waiting] = a
+                waiting += 1
         while waiting > 0:
             a = queue[head]
-            head = (head + 1) % len(queue)
+            head = (head + 1) % n
             waiting -= 1
             best, second, b, c = -now[a] - price[target[a]], -np.inf, target[a], now[a]
             for e in range(m):
@@ -412,22 +373,23 @@ def _auction(fixed: NDArray[np.bool_], near: Ints, cost: Floats, target: Ints, s
                     second = worth
             price[b] += step + (best - second if second > -np.inf else top)
             if owner[b] >= 0:
-                queue[(head + waiting) % len(queue)] = owner[b]
+                queue[(head + waiting) % n] = owner[b]
                 waiting += 1
             owner[b], chosen[a], paid[a] = a, b, c
             bids += 1
-            if bids > _BIDS * len(bidders):
+            if bids > most:
                 return
         if step <= last:
             break
         step = max(last, step / 5)
-    if paid[bidders].sum() < total:
-        for a in bidders:
-            target[a], source[chosen[a]], now[a] = chosen[a], a, paid[a]
+    if paid.sum() < total:
+        for a in range(n):
+            if not fixed[a]:
+                target[a], source[chosen[a]], now[a] = chosen[a], a, paid[a]
 
 
 @jit
-def _exchange(task: _Task, fixed: NDArray[np.bool_], near: Ints, cost: Floats, source: Ints, now: Floats) -> None:
+def _exchange(task: Task, fixed: NDArray[np.bool_], near: Ints, cost: Floats, source: Ints, now: Floats) -> None:
     """Exchange the targets of two users as long as that lowers the total cost: each with those of her candidates."""
     target = task.subset.target[:, task.turn]
     for _ in range(_SWEEPS):
@@ -452,63 +414,34 @@ def _exchange(task: _Task, fixed: NDArray[np.bool_], near: Ints, cost: Floats, s
 
 
 @jit
-def hide_round(
-    parts: Parts,
-    subset: Subset,
-    held: Held,
-    marks: Marks,
-    others: Others,
-    near: Ints,
-    turn: int,
-    forever: bool,
-) -> int:
+def hide_round(task: Task, near: Ints, cost: Floats, order: Ints) -> int:
     """Fill in the targets of a round for all who have none; give how many found none.
 
-    `near[a]` are places whom a may and nobody does take in, at little cost (-1: no more), of those without a target.
-    The others keep theirs, if all find one all the same. `forever`: arcs used in any window are left out, not only
-    those used for good. Guarantee: as many find a target as possible; the same for the same input. Cost: for each
-    candidate a bounding box or, where all have several samples, a k-merge, and as much again for each sweep of
-    exchanges.
+    `near[a]` are places whom a may and nobody does take in, at little cost (-1: no more), of those without a target;
+    `cost` is what these arcs cost and `order` their order by cost. Those with a target keep it, if all find one all the
+    same. Guarantee: as many find a target as possible; the same for the same input. Cost: for each candidate a
+    bounding box or, where all have several samples, a k-merge, for each sweep of exchanges.
     """
-    n, sizes = len(subset.user), parts.sizes
-    most = 1
-    longest = 1
-    for a in range(n * subset.piece.shape[1]):
-        most = max(most, held.offsets[a + 1] - held.offsets[a] + 1)
+    n, target = len(near), task.subset.target[:, task.turn]
+    source, now, fixed = np.full(n, -1, np.int64), np.zeros(n, np.float64), np.zeros(n, np.bool_)
     for a in range(n):
-        for s in range(subset.piece.shape[1]):
-            if subset.piece[a, s] >= 0:
-                longest = max(longest, sizes[subset.piece[a, s]])
-    for e in range(len(held.pieces)):
-        longest = max(longest, sizes[held.pieces[e]])
-    scratch = scratch_of(longest * most if longest > 1 else 1, most)
-    who, weight = np.empty(most, np.int64), np.zeros(most, np.float64)
-    samples = Samples(parts.t, parts.x, parts.y, parts.offsets)
-    task = _Task(parts, samples, others, subset, held, marks, turn, forever, who, weight, scratch)
-    target = subset.target[:, turn]
-    source, now = np.full(n, -1, np.int64), np.zeros(n, np.float64)
-    fixed = target >= 0
-    for a in range(n):
-        if fixed[a]:
-            source[target[a]] = a
-    cost = np.full(near.shape, np.inf, np.float64)
-    for a in range(n):
-        for e in range(near.shape[1]):
-            if near[a, e] >= 0:
-                cost[a, e] = _cost(task, a, near[a, e])
-    _cheapest_first(task, near, cost, source, now)
-    if (target < 0).any():
+        if target[a] >= 0:
+            source[target[a]], fixed[a] = a, True
+    _cheapest_first(task, near, cost, order, source, now)
+    if _without(target):
         _take_left(task, source, now)
-    if (target < 0).any():
+    if _without(target):
         _augment(task, fixed, source, now)
-    if (target < 0).any():  # rather a new target for those who had one than none for others
+    if _without(target):  # rather a new target for those who had one than none for others
         for a in range(n):
             if fixed[a]:
-                now[a] = _cost(task, a, target[a])
-        fixed[:] = False
+                fixed[a], now[a] = False, -1.0
         _augment(task, fixed, source, now)
-    left = (target < 0).sum()
-    if left == 0 and not fixed.all():
+    left = _without(target)
+    if left == 0:
+        for a in range(n):
+            if now[a] < 0:
+                now[a] = _cost(task, a, target[a])
         _auction(fixed, near, cost, target, source, now)
         _exchange(task, fixed, near, cost, source, now)
-    return int(left)
+    return left

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Active", "Pieces", "Windows", "active_in", "cut", "labels_in", "same", "subsets", "windows_of"]
 
 _DAY_S = 86_400
+_LARGEST = 1 << 62
 
 
 class Pieces(NamedTuple):
@@ -160,10 +161,15 @@ def subsets(active: Active, label: NDArray[np.int64]) -> list[NDArray[np.int64]]
 
     Being inactive is a label of its own (002, Alg. 2, line 8), so that their activity is the same. In a fixed order.
     """
-    if not len(active.user):
-        return []
-    _, of_user = np.unique(labels_in(active, label), axis=0, return_inverse=True)
-    return same(of_user.ravel())
+    values = labels_in(active, label) + 1
+    base, key, most = int(values.max(initial=0)) + 1, np.zeros(len(values), np.int64), 1
+    for column in values.T:
+        if most * base > _LARGEST:  # numbers in the same order, as small as can be
+            key = np.unique(key, return_inverse=True)[1]
+            most = len(key)
+        key = key * base + column
+        most *= base
+    return same(key)
 
 
 def labels_in(active: Active, label: NDArray[np.int64]) -> NDArray[np.int64]:

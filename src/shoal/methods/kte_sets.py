@@ -17,7 +17,8 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from shoal.interrupt import raise_if_asked
-from shoal.kernels.kte import Marks, Others, Parts, Subset, forget_marks, hide_round, hold, keep_free, mark
+from shoal.kernels.kte import Others, Parts, arc_costs, hide_round, hold, task_of
+from shoal.kernels.kte_marks import Marks, Subset, forget_marks, keep_free, mark
 from shoal.methods.kte_pieces import active_in, labels_in, same, subsets
 from shoal.parallel import run_ranges
 from shoal.progress import SILENT
@@ -83,7 +84,7 @@ def thin_out(pieces: Pieces, windows: Windows, hiding: Hiding, alive: NDArray[np
             raise_if_asked()
             dirty[at] = False
             active = active_in(pieces, alive, int(windows.numbers[at]), windows.span)
-            dropped = _too_few(pieces, active, hiding)
+            dropped = _too_few(pieces, active, subsets(active, hiding.label), hiding)
             if len(dropped):
                 alive[dropped] = False
                 epochs = pieces.epoch[dropped][:, None] - np.arange(windows.span)
@@ -115,9 +116,10 @@ def find_sets(
             raise_if_asked()
             window = int(windows.numbers[len(state.done)])
             active = active_in(pieces, state.alive, window, windows.span)
-            dropped = _too_few(pieces, active, hiding)
+            together = subsets(active, hiding.label)
+            dropped = _too_few(pieces, active, together, hiding)
             if not len(dropped):
-                target, dropped = _decide(pieces, active, window, hiding, state, threads)
+                target, dropped = _decide(pieces, active, window, together, hiding, state, threads)
             if len(dropped):
                 state.alive[dropped] = False
                 _go_back(state, windows, int(pieces.epoch[dropped].min()) - windows.span + 1)
@@ -200,9 +202,11 @@ def _go_back(state: _State, windows: Windows, window: int) -> None:
         _note_recent(state, sets)
 
 
-def _too_few(pieces: Pieces, active: Active, hiding: Hiding) -> NDArray[np.int64]:
+def _too_few(
+    pieces: Pieces, active: Active, together: Sequence[NDArray[np.int64]], hiding: Hiding
+) -> NDArray[np.int64]:
     """Give the pieces to suppress where a subset has fewer than k users."""
-    small = [places for places in subsets(active, hiding.label) if len(places) < hiding.k]
+    small = [places for places in together if len(places) < hiding.k]
     return _dropped(pieces, active, np.concatenate(small), hiding) if small else np.empty(0, np.int64)
 
 
@@ -225,30 +229,38 @@ def _dropped(pieces: Pieces, active: Active, places: NDArray[np.int64], hiding: 
 
 
 def _decide(
-    pieces: Pieces, active: Active, window: int, hiding: Hiding, state: _State, threads: int | None
+    pieces: Pieces,
+    active: Active,
+    window: int,
+    together: Sequence[NDArray[np.int64]],
+    hiding: Hiding,
+    state: _State,
+    threads: int | None,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Give everybody's targets in a window, and the pieces to suppress if there are not enough for all."""
     target = np.full((len(active.user), hiding.k - 1), -1)
     place = np.full(pieces.n_users, -1, np.int32)
     place[active.user] = np.arange(len(active.user))
-    together = subsets(active, hiding.label)
-    short: list[NDArray[np.int64]] = [np.empty(0, np.int64) for _ in together]
 
-    def work(start: int, stop: int) -> None:
-        for n in range(start, stop):
-            found = np.empty(0, np.int64)
-            for part in _parts(pieces, active, together[n], window, hiding.k):
-                found = _hide(pieces, active, part, place, window, hiding, state, target)
-                if len(found):
-                    break
-            if len(found):
-                target[together[n]] = -1
-                short[n] = _hide(pieces, active, together[n], place, window, hiding, state, target)
+    def hide_all(groups: Sequence[NDArray[np.int64]]) -> list[NDArray[np.int64]]:
+        """Find targets within each group; give those of each who could not be hidden."""
+        short = [np.empty(0, np.int64) for _ in groups]
 
-    run_ranges(work, [(n, n + 1) for n in range(len(together))], threads=threads)
-    without = np.concatenate(short) if short else np.empty(0, np.int64)
-    dropped = _dropped(pieces, active, without, hiding) if len(without) else without
-    return active.user[target], dropped
+        def work(start: int, stop: int) -> None:
+            for n in range(start, stop):
+                short[n] = _hide(pieces, active, groups[n], place, window, hiding, state, target)
+
+        run_ranges(work, [(n, n + 1) for n in range(len(groups))], threads=threads)
+        return short
+
+    split = [_parts(pieces, active, places, window, hiding.k) for places in together]
+    parts = [(n, part) for n, own in enumerate(split) for part in own]
+    short = hide_all([part for _, part in parts])
+    again = sorted({n for (n, _), without in zip(parts, short, strict=True) if len(without)})
+    if not again:
+        return active.user[target], np.empty(0, np.int64)
+    without = np.concatenate(hide_all([together[n] for n in again]))
+    return active.user[target], _dropped(pieces, active, without, hiding) if len(without) else without
 
 
 def _parts(
@@ -294,8 +306,10 @@ def _hide(
         exclusive = turn < hiding.exclusive
         near = _nearest(points, subset, state.marks, turn, exclusive)
         held = hold(subset, turn, active.piece, place, state.recent, state.windows, window, pieces.bounds, counts)
-        left = hide_round(parts, subset, held, state.marks, others, near, turn, exclusive)
-        if left:
+        task = task_of(parts, subset, held, state.marks, others, turn, exclusive)
+        cost = np.empty(near.shape)
+        arc_costs(task, near, cost)
+        if hide_round(task, near, cost, np.argsort(cost, axis=None, kind="stable")):
             return np.delete(places, subset.target[subset.target[:, turn] >= 0, turn])
     target[places] = places[subset.target]
     return np.empty(0, np.int64)
