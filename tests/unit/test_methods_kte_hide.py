@@ -14,7 +14,7 @@ from shoal.errors import SettingsError, TooFewUsers
 from shoal.frame import Frame
 from shoal.methods import kte_sets
 from shoal.methods.kte_hide import KteHide
-from shoal.methods.kte_pieces import cut, windows_of
+from shoal.methods.kte_pieces import Active, cut, subsets, windows_of
 from shoal.methods.kte_sets import find_sets
 from shoal.trajectories import build
 from tests.oracle import kte_hide as slow
@@ -88,6 +88,20 @@ def test_sets_records_and_every_window(people, k, ratio, reuse):
     assert verdict.figures["windows"] == len(found["counts"])
     above = sum(times for reach, times in found["leaks"].items() if reach > EPOCH)
     assert verdict.figures["leakage"]["windows_above"] == above
+
+
+@pytest.mark.parametrize(("span", "labels"), [(2, 1), (3, 50), (70, 1), (130, 1000)])
+def test_subsets_are_those_with_equal_labels(span, labels):
+    """In the order of their labels, and however many there are: numbers that would not fit are made smaller."""
+    rng = np.random.default_rng(span)
+    rows = rng.integers(-1, labels, (8, span))[rng.integers(0, 8, 100)]
+    piece = np.where(rows >= 0, np.arange(rows.size).reshape(rows.shape), -1)
+    found = subsets(Active(np.arange(100), piece, None, None), np.maximum(rows, 0).ravel())
+    patterns, which = np.unique(rows, axis=0, return_inverse=True)
+    assert [rows[places[0]].tolist() for places in found] == patterns.tolist()
+    assert [places.tolist() for places in found] == [np.flatnonzero(which == n).tolist() for n in range(len(patterns))]
+    nobody = Active(np.empty(0, np.int64), np.empty((0, span), np.int64), None, None)
+    assert subsets(nobody, np.zeros(1, np.int64)) == []
 
 
 def calls(times, x=0):
