@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
-from shoal.errors import CannotCheck
+from shoal.errors import CannotCheck, SettingsError
 from tests.tracks import table_of, walk
 
 EPSILON = 0.02
@@ -86,30 +86,83 @@ def swap_rows(table):
 
 
 TABLES = {
-    "an extra column": lambda t: t.append_column("name", pa.array(["x"] * len(t))),
-    "columns in another order": lambda t: t.select(["uid", "datetime", "lng", "lat"]),
-    "more decimals": lambda t: put(t, "lat", columns(t)["lat"] + 1e-10),
-    "a place off the Earth": lambda t: put(t, "lat", np.where(np.arange(len(t)) == 5, 95.0, columns(t)["lat"])),
-    "no number": lambda t: put(t, "lng", np.where(np.arange(len(t)) == 5, np.nan, columns(t)["lng"])),
-    "a missing value": lambda t: put(t, "lng", [None, *columns(t)["lng"][1:].tolist()]),
-    "numbers with a gap": lambda t: put(t, "uid", columns(t)["uid"] + (columns(t)["uid"] > 3)),
-    "rows out of order": swap_rows,
-    "another type": lambda t: put(t, "uid", columns(t)["uid"].astype(np.int32), pa.int32()).cast(
-        pa.schema([("uid", pa.int32()), *[t.schema.field(n) for n in ("datetime", "lat", "lng")]])
+    "an extra column": (lambda t: t.append_column("name", pa.array(["x"] * len(t))), "1 are too many"),
+    "columns in another order": (lambda t: t.select(["uid", "datetime", "lng", "lat"]), "in its order"),
+    "more decimals": (lambda t: put(t, "lat", columns(t)["lat"] + 1e-10), "seven decimals"),
+    "a place off the Earth": (
+        lambda t: put(t, "lat", np.where(np.arange(len(t)) == 5, 95.0, columns(t)["lat"])),
+        "1 points have values that are missing or out of range",
     ),
-    "metadata": lambda t: t.replace_schema_metadata({"by": "me"}),
+    "no number": (
+        lambda t: put(t, "lng", np.where(np.arange(len(t)) == 5, np.nan, columns(t)["lng"])),
+        "1 values are not numbers",
+    ),
+    "a missing value": (lambda t: put(t, "lng", [None, *columns(t)["lng"][1:].tolist()]), "1 values are missing"),
+    "numbers with a gap": (lambda t: put(t, "uid", columns(t)["uid"] + (columns(t)["uid"] > 3)), "without gaps"),
+    "rows out of order": (swap_rows, "not sorted"),
+    "another type": (
+        lambda t: put(t, "uid", columns(t)["uid"].astype(np.int32), pa.int32()).cast(
+            pa.schema([("uid", pa.int32()), *[t.schema.field(n) for n in ("datetime", "lat", "lng")]])
+        ),
+        "1 columns do not have the type",
+    ),
+    "metadata": (lambda t: t.replace_schema_metadata({"by": "me"}), "1 metadata keys"),
 }
 
 
 @pytest.mark.parametrize("kind", TABLES)
 def test_leaks(folder, tmp_path, kind):
-    try:
-        verdict = check(folder, "smooth", rewritten(folder, "smooth", tmp_path, table=TABLES[kind]))
-    except CannotCheck:
-        assert kind == "an extra column"  # then these are neither points nor boxes
-        return
-    assert not verdict.ok
-    assert "leaks" in verdict.failures or "audit" in verdict.failures
+    broken, said = TABLES[kind]
+    verdict = check(folder, "smooth", rewritten(folder, "smooth", tmp_path, table=broken))
+    assert "leaks" in verdict.failures
+    assert said in " ".join(verdict.messages)
+
+
+TEXTS = {
+    "a plus sign": (("116.", "+116."), "not written as the format says"),
+    "a leading zero": (("116.", "0116."), "not written as the format says"),
+    "a space": ((",116.", ", 116."), "not written as the format says"),
+}
+
+
+@pytest.mark.parametrize("kind", TEXTS)
+def test_leaks_in_text(folder, tmp_path, kind):
+    made = shoal.Promesse(step_m=100).anonymize(shoal.read_traces(folder / "in.parquet"))
+    made.write(tmp_path / "r.csv")
+    assert shoal.verify(folder / "in.parquet", tmp_path / "r.csv").ok
+    (before, after), said = TEXTS[kind]
+    text = (tmp_path / "r.csv").read_text().replace(before, after, 1)
+    (tmp_path / "r.csv").write_text(text)
+    manifest = tmp_path / "r.csv.manifest.json"
+    stated = json.loads(manifest.read_text())
+    stated["files"] = {"r.csv": hashlib.sha256(text.encode()).hexdigest()}
+    manifest.write_text(json.dumps(stated))
+    verdict = shoal.verify(folder / "in.parquet", tmp_path / "r.csv")
+    assert "leaks" in verdict.failures
+    assert said in " ".join(verdict.messages)
+
+
+@pytest.mark.parametrize(
+    ("said", "key"),
+    [
+        ("when they begin", lambda rows: rows["datetime"].iloc[0]),
+        ("when they end", lambda rows: rows["datetime"].iloc[-1]),
+        ("how many points they have", len),
+        ("where they begin.", lambda rows: rows["lng"].iloc[0]),
+        ("second axis", lambda rows: rows["lat"].iloc[0]),
+    ],
+)
+def test_numbers_that_follow_the_records(folder, tmp_path, said, key):
+    def table(t):
+        rows = t.to_pandas()
+        order = sorted(rows["uid"].unique(), key=lambda uid: key(rows[rows["uid"] == uid]))
+        number = {uid: n for n, uid in enumerate(order)}
+        t = put(t, "uid", [number[uid] for uid in t["uid"].to_pylist()])
+        return t.take(np.lexsort((t["datetime"].to_numpy(), t["uid"].to_numpy())))
+
+    verdict = shoal.verify(folder / "in.parquet", rewritten(folder, "smooth", tmp_path, table=table))
+    assert verdict.failures == ("leaks",)
+    assert any(said in message for message in verdict.messages)
 
 
 def noise(lat, lng, epsilon, seed=1, *, stretch=1.0, fixed=False):
@@ -187,6 +240,10 @@ def test_the_manifest_and_the_claim(folder, tmp_path):
         manifest["counts"]["samples_published"] = 123_457
         return manifest
 
+    def created(manifest):
+        manifest["counts"]["samples_created"] = 10 * manifest["counts"]["samples_published"]
+        return manifest
+
     cases = {
         "integrity": rewritten(folder, "noisy", _folder(tmp_path, "1"), stale=True),
         "noise": rewritten(folder, "noisy", _folder(tmp_path, "2"), shoal_object=total),
@@ -198,6 +255,8 @@ def test_the_manifest_and_the_claim(folder, tmp_path):
     assert "leaks" in check(folder, "smooth", path).failures
     path = rewritten(folder, "smooth", _folder(tmp_path, "5"), manifest=exact)
     assert {"leaks", "integrity"} <= set(check(folder, "smooth", path).failures)
+    path = rewritten(folder, "smooth", _folder(tmp_path, "7"), manifest=created)
+    assert check(folder, "smooth", path).failures == ("integrity",)
     path = rewritten(folder, "smooth", _folder(tmp_path, "6"))
     path.with_name("r.parquet.manifest.json").unlink()
     assert "integrity" in check(folder, "smooth", path).failures
@@ -217,6 +276,8 @@ def test_claims_that_points_can_not_hold(folder, tmp_path):
         check(folder, "smooth", path)
     with pytest.raises(CannotCheck, match="points, not boxes"):
         shoal.verify(folder / "in.parquet", folder / "smooth.parquet", k=2)
+    with pytest.raises(SettingsError, match="its own claim"):
+        shoal.verify(folder / "in.parquet", folder / "smooth.parquet", claim=shoal.Claim("cover", k=2))
     with pytest.raises(CannotCheck, match="fixes"):
         shoal.verify(shoal.read(folder / "in.parquet"), folder / "smooth.parquet")
 

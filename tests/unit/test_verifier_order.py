@@ -1,8 +1,12 @@
 """The statistics behind order leaks: fair to fresh random numberings, hard on the others."""
 
-import numpy as np
+from types import SimpleNamespace
 
-from shoal.verifier.order import _follows, _too_many
+import numpy as np
+import pytest
+
+from shoal.verifier.order import _follows, _too_many, check_numbering
+from shoal.verifier.verdict import Findings
 
 
 def test_random_orders_are_never_blamed():
@@ -30,3 +34,41 @@ def test_more_than_chance():
 def test_even_a_tenfold_error_blames_less_than_once_in_a_million():
     assert not _too_many(10, 0.95)  # p = 7e-8, of two tests per list
     assert _too_many(10, 0.85)  # p = 2e-8
+
+
+class Numbered(list):
+    """Records in the order of their numbers, none like another: the first box, the last one, and the box around all."""
+
+    def __init__(self, n):
+        super().__init__(range(n))
+        draw = np.random.default_rng(n)
+        self.groups = np.arange(n)
+        self.edges = [draw.integers(0, 10**6, (n, 6)) for _ in range(3)]
+        self.counts = draw.integers(1, 10**6, n)
+        self.unique = SimpleNamespace(ends=self.edges, counts=self.counts)
+
+
+@pytest.mark.parametrize(
+    ("said", "put"),
+    [
+        (None, lambda r, up: None),
+        ("when they begin", lambda r, up: r.edges[0].__setitem__((slice(None), 0), up)),
+        ("when they end", lambda r, up: r.edges[1].__setitem__((slice(None), 1), up)),
+        ("how many boxes they have", lambda r, up: r.counts.__setitem__(slice(None), up)),
+        ("where they begin.", lambda r, up: r.edges[0].__setitem__((slice(None), 3), up - r.edges[0][:, 2])),
+        ("second axis", lambda r, up: r.edges[0].__setitem__((slice(None), 5), up - r.edges[0][:, 4])),
+        (
+            "how far they reach",
+            lambda r, up: r.edges[2].__setitem__(
+                (slice(None), 5), up - r.edges[2][:, 3] + r.edges[2][:, 2] + r.edges[2][:, 4]
+            ),
+        ),
+    ],
+)
+@pytest.mark.parametrize("turn", [1, -1])
+def test_numbers_that_follow_something(said, put, turn):
+    records, findings = Numbered(300), Findings()
+    put(records, np.arange(300)[::turn])
+    check_numbering(findings, records)
+    assert len(findings.problems) == (said is not None)
+    assert said is None or said in findings.problems[0]
