@@ -5,6 +5,7 @@ import struct
 import subprocess
 import sys
 import traceback
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +16,7 @@ from shoal.errors import CannotCheck, NotVerified, SettingsError
 from shoal.frame import Frame
 from shoal.io.options import ReadOptions
 from shoal.release import Claim, Members, Release
-from shoal.verifier import geometry, verify
+from shoal.verifier import check, geometry, verify
 from shoal.verifier.header import check_header
 from shoal.verifier.verdict import Findings
 from tests.releases import FRAME, Record, grouped, merge, people_of, ring, samples_of, toy_people
@@ -91,6 +92,34 @@ def test_users_outside_the_rules_are_counted(tmp_path):
     verdict = verify(events, path, audit=audit, options=ReadOptions(min_active_days=2, tz="Asia/Shanghai"))
     assert verdict.ok, verdict.messages
     assert verdict.figures["users_outside"] == {"min_active_days": 1}
+
+
+def test_rows_without_a_place_in_the_projection_are_counted(tmp_path):
+    path, audit = ring(PEOPLE, K).write(tmp_path)
+    antipode = (999, 1_700_000_000_000, -40.0, -64.0)
+    events = write_events(PEOPLE, tmp_path / "events.parquet", extra=[antipode])
+    verdict = verify(events, path, audit=audit)
+    assert verdict.ok, verdict.messages
+    assert verdict.figures["users_outside"] == {"no place in the CRS": 1}
+
+
+def test_which_k_is_checked():
+    def asked(k, stated, name="cover", why=None):
+        findings = Findings()
+        claim = SimpleNamespace(name=name, why=why)
+        return check._asked_k(findings, k, SimpleNamespace(k=stated, claim=claim)), findings.messages
+
+    assert asked(None, 3) == (3, [])
+    assert asked(5, 3) == (5, [])
+    assert asked(5, None) == (5, [])
+    assert asked(None, None, "none", "research") == (1, [])
+    assert asked(2, 3) == (3, ["The release claims a larger k than asked for; the larger one was checked."])
+    with pytest.raises(CannotCheck, match="give --k"):
+        asked(None, None, "none", "unclaimed")
+    with pytest.raises(CannotCheck, match="give --k"):
+        asked(None, None)
+    with pytest.raises(SettingsError, match="at least 1"):
+        asked(0, None)
 
 
 def test_rows_outside_the_bounding_box_are_outside_the_claim(tmp_path):
