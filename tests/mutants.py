@@ -1,6 +1,7 @@
 """Break the verifier in one place at a time, and see whether its tests notice.
 
     python tests/mutants.py [--sample 300] [--seed 0] [--jobs 2] [--only search,truth] [--output survivors.txt]
+                            [--again survivors.txt]
 
 A mutant is the package with one small change in one line of `src/shoal/verifier`: another comparison, sign, number or
 truth value, a condition turned round, a statement left out. Annotations, texts and imports are left alone. Lines are
@@ -196,9 +197,13 @@ def main():
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--only", default="")
     parser.add_argument("--output", type=Path)
+    parser.add_argument("--again", type=Path, help="only those of the sample that an earlier run lists")
     arguments = parser.parse_args()
     files = [f for f in sorted((ROOT / ROOM).glob("*.py")) if not arguments.only or f.stem in arguments.only.split(",")]
     chosen, lines = draw(files, arguments.sample, random.Random(arguments.seed))
+    if arguments.again:
+        listed = arguments.again.read_text()
+        chosen = [mutant for mutant in chosen if f" {mutant[0].name}:{mutant[1]}: {mutant[2]}:" in listed]
     print(f"{lines:,} lines of {len(files)} modules can be broken; {len(chosen)} are", flush=True)
 
     counts, survivors = Counter(), []
