@@ -5,9 +5,9 @@
 
 A mutant is the package with one small change in one line of `src/shoal/verifier`: another comparison, sign, number or
 truth value, a condition turned round, a statement left out. Annotations, texts and imports are left alone. Lines are
-drawn by the seed, one change each; every mutant runs the verifier's tests until one fails, those that name its module
-first. A mutant is killed if a test fails or takes far longer than it should; what survives is listed. Kernels run
-without compilation in mutants of their own modules.
+drawn by the seed, one change each; every mutant runs the verifier's tests until one fails: the module's own examples,
+then those that name it, then the others. A mutant is killed if a test fails or takes far longer than it should; what
+survives is listed. Kernels run without compilation in mutants of their own modules.
 """
 
 import argparse
@@ -119,9 +119,9 @@ def draw(files, sample, chance):
     return chosen, len(lines)
 
 
-def tests_for(module):
-    """Order the tests: those that name the module first."""
-    return sorted(TESTS, key=lambda test: (f"verifier.{module} " not in test.read_text(), test.name))
+def tests_for(file):
+    """Order the tests: the module's own examples, then those that name it, then the others."""
+    return [file, *sorted(TESTS, key=lambda test: (f"verifier.{file.stem} " not in test.read_text(), test.name))]
 
 
 def without_compilation():
@@ -164,7 +164,7 @@ def attempt(mutant):
     folder = Path.cwd()
     target = folder / file.relative_to(ROOT)
     target.write_text(source)
-    outcome = run_tests(folder, tests_for(file.stem), plain="shoal.jit" in source)
+    outcome = run_tests(folder, tests_for(file), plain="shoal.jit" in source)
     shutil.copy(file, target)
     return outcome, f"{outcome}: {file.name}:{line}: {what}: {file.read_text().splitlines()[line - 1].strip()}"
 

@@ -17,7 +17,7 @@ from shoal.frame import Frame
 from shoal.io.options import ReadOptions
 from shoal.release import Claim, Members, Release
 from shoal.verifier import check, geometry, verify
-from shoal.verifier.header import check_header
+from shoal.verifier.header import _is_plain_claim, check_header
 from shoal.verifier.verdict import Findings
 from tests.releases import FRAME, Record, grouped, merge, people_of, ring, samples_of, toy_people
 
@@ -101,6 +101,24 @@ def test_rows_without_a_place_in_the_projection_are_counted(tmp_path):
     verdict = verify(events, path, audit=audit)
     assert verdict.ok, verdict.messages
     assert verdict.figures["users_outside"] == {"no place in the CRS": 1}
+
+
+@pytest.mark.parametrize(
+    ("claim", "plain"),
+    [
+        ({"name": "cover", "k": 2}, True),
+        ({"name": "cover"}, False),
+        ({"name": "magic", "k": 2}, False),
+        ({"name": "cover", "k": 2, "by": "me"}, False),
+        ({"name": "none"}, True),
+        ({"name": "none", "why": "research"}, True),
+        ({"name": "none", "why": "for a friend"}, False),
+        ({"name": "kte-cover", "k": 2, "tau_s": 600, "epsilon_s": 600, "leakage_share": 0.013}, True),
+        ({"name": "kte-cover", "k": 2, "tau_s": 600, "epsilon_s": 600, "leakage_share": 0.0131}, False),
+    ],
+)
+def test_plain_claims(claim, plain):
+    assert _is_plain_claim(claim) == plain
 
 
 def test_which_k_is_checked():

@@ -4,8 +4,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.stats import spearmanr
 
-from shoal.verifier.order import _follows, _too_many, check_numbering
+from shoal.verifier.order import _follows, _too_many, _trend, check_numbering
 from shoal.verifier.verdict import Findings
 
 
@@ -23,6 +24,14 @@ def test_kept_orders_are_blamed():
         assert _follows(np.arange(n)[::-1])
     assert _follows(np.random.default_rng(1).permutation(40).repeat(5))
     assert _follows(np.arange(400) + np.random.default_rng(1).integers(0, 400, 400))
+
+
+def test_the_trend_is_spearmans():
+    draw = np.random.default_rng(3)
+    for n in (5, 30, 200):
+        for values in (draw.permutation(n), draw.integers(0, 4, n), np.arange(n) + draw.integers(0, n, n)):
+            assert _trend(values) == pytest.approx(spearmanr(values, np.arange(n)).pvalue, rel=1e-9)
+    assert _trend(np.zeros(9, int)) == 1.0
 
 
 def test_more_than_chance():
