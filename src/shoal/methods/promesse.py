@@ -105,22 +105,21 @@ class Promesse(PointMethod):
     ) -> tuple[NDArray[np.int64], list[NDArray[Any]]]:
         """Walk all traces; give how many points each has, and the points: ms, lng, lat, trace after trace."""
         most, counts = self._most(traces, threads), np.empty(len(traces), np.int64)
-        blocks: dict[int, list[NDArray[Any]]] = {}
+        starts = offsets_of(most)
+        columns: list[NDArray[Any]] = [np.empty(starts[-1], kind) for kind in _COLUMNS]  # untouched memory is not taken
+        ranges = even_ranges(most + traces.counts // 4, _BLOCK)
 
         def walk(first: int, last: int) -> None:
-            room = int(most[first:last].sum())
-            columns = [np.empty(room, kind) for kind in _COLUMNS]  # untouched memory is not taken
+            room = slice(starts[first], starts[last])
             where = traces.offsets, traces.ms, traces.lng, traces.lat, float(self.step_m)
-            points = smooth_traces(*where, first, last, counts, *columns)
-            blocks[first] = [column[:points].copy() for column in columns]
+            smooth_traces(*where, first, last, counts, *(column[room] for column in columns))
 
         with progress.stage("smooth", len(traces)) as advance:
-            run_ranges(walk, even_ranges(most + traces.counts // 4, _BLOCK), threads=threads, advance=advance)
-        joined: list[NDArray[Any]] = [np.empty(int(counts.sum()), kind) for kind in _COLUMNS]
+            run_ranges(walk, ranges, threads=threads, advance=advance)
         end = 0
-        for first in sorted(blocks):
-            block = blocks.pop(first)  # freed as soon as it is copied
-            for whole, column in zip(joined, block, strict=True):
-                whole[end : end + len(column)] = column
-            end += len(block[0])
-        return counts, joined
+        for first, last in ranges:  # closes the gaps that the bound has left
+            start, size = int(starts[first]), int(counts[first:last].sum())
+            for column in columns:
+                column[end : end + size] = column[start : start + size]
+            end += size
+        return counts, [column[:end] for column in columns]
