@@ -1,11 +1,13 @@
 """GLOVE: the same groups as the algorithm as written, how much faster, and how the time grows.
 
     python bench/bench_glove.py [--users 1000,5000] [--naive 1000] [--k 2] [--samples 252] [--merge k-merge]
+    python bench/bench_glove.py --search 400 [--users 82728]
 
 Generated call records of the density of 000's d4d-civ (252 samples a user in 14 days); `--users 82728` is its size. The
 yardstick is Alg. 1 compiled: the whole matrix of efforts, each over all pairs of samples, one thread as ours then. For
 more users than `--naive` it is not run, and its time extrapolated with the square. The ratio and growth are told by the
-time of all cores together, which other work on the machine touches less.
+time of all cores together, which other work on the machine touches less. `--search` only looks for the nearest of so
+many users, which is the larger part of the work, to tell what the whole would take.
 """
 
 import argparse
@@ -20,7 +22,7 @@ import shoal
 from _bench import Clock, growth_exponent, measured, report, report_run
 from shoal.measure.stretch import Stretch
 from shoal.methods.glove import Glove
-from shoal.methods.glove_groups import glove_groups
+from shoal.methods.glove_groups import _Greedy, glove_groups
 
 
 @numba.njit(cache=False)
@@ -93,6 +95,28 @@ def child(path, k, merge):
     )
 
 
+def child_search(path, searched):
+    small = shoal.from_arrow(shoal.synthesize(users=50, days=2, seed=1))
+    for people, n in ((small, 50), (shoal.read(path), searched)):
+        begun = time.process_time()
+        greedy = _Greedy(people, 2, loose=False, two_stage=False, threads=1)
+        prepared = time.process_time() - begun
+        greedy.search(greedy.by_space[np.linspace(0, len(people) - 1, n).astype(int)])
+    seconds = time.process_time() - begun - prepared
+    report_run(seconds, users=len(people), samples=people.samples, prepared=prepared, begun=greedy._begun)  # noqa: SLF001
+
+
+def searches(source, users, searched):
+    """Give a row of what it takes to look for the nearest of some users."""
+    run = measured(__file__, "--child-search", source(users), searched)
+    row = {"users": f"{run['users']:,}", "samples": f"{run['samples']:,}", "prepare": f"{run['prepared']:.1f} s"}
+    row |= {
+        "one search": f"{run['seconds'] / searched * 1000:.2f} ms",
+        "efforts begun": f"{run['begun'] / searched:.0f}",
+    }
+    return row | {"peak": f"{run['peak_gb']:.2f} GB"}
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--users", default="1000,5000")
@@ -101,10 +125,15 @@ def main():
     parser.add_argument("--samples", type=float, default=252.0)
     parser.add_argument("--merge", default="k-merge")
     parser.add_argument("--child", nargs=3)
+    parser.add_argument("--search", type=int)
     parser.add_argument("--child-naive", nargs=1)
+    parser.add_argument("--child-search", nargs=2)
     arguments = parser.parse_args()
     if arguments.child_naive:
         child_naive(arguments.child_naive[0], 1)
+        return
+    if arguments.child_search:
+        child_search(arguments.child_search[0], int(arguments.child_search[1]))
         return
     if arguments.child:
         child(arguments.child[0], int(arguments.child[1]), arguments.child[2])
@@ -118,6 +147,10 @@ def main():
                 shoal.synthesize(path, users=users, samples=arguments.samples, seed=1)
             return path
 
+        if arguments.search:
+            sizes = map(int, arguments.users.split(","))
+            report("glove-search", [searches(source, users, arguments.search) for users in sizes])
+            return
         naive = measured(__file__, "--child-naive", source(arguments.naive))
         facts[f"naive, {arguments.naive:,} users, one thread, s"] = naive["naive"]
         facts["ours, the same users, one thread, s"] = naive["seconds"]

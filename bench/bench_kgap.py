@@ -1,11 +1,13 @@
 """The exact k-gap against brute force, and its growth with the number of people.
 
     python bench/bench_kgap.py [--users 5000,10000,20000,40000,82728] [--subset 3000] [--samples 252] [--k 2]
+        [--sample 500]
 
 Generated call records. Against brute force (every pair once, all samples, compiled, as many threads): the same values,
 seconds, and pairs whose effort is computed, whole or in part; on a subset of the people, in one run. Then everybody by
 number of people, each run a process of its own, reading not counted: seconds on the clock, and of all cores together,
-by which growth is told. 82,728 people of 252 samples are the size of 000's `d4d-civ`.
+by which growth is told; with `--sample` for that many people drawn, each against everybody. 82,728 people of 252
+samples are the size of 000's `d4d-civ`.
 """
 
 import argparse
@@ -45,14 +47,15 @@ def brute_force(people, k):
     return np.sort(np.partition(efforts, k - 2, axis=1)[:, : k - 1], axis=1).mean(axis=1)
 
 
-def child(path, k):
+def child(path, k, sample):
     people = shoal.read(path)
     shoal.k_gap(people, k, sample=1)  # compiled now
     begun, cpu = time.perf_counter(), time.process_time()
-    gaps = shoal.k_gap(people, k)
+    gaps = shoal.k_gap(people, k, sample=sample or None)
     seconds, cpu = time.perf_counter() - begun, time.process_time() - cpu
     median = float(np.median(gaps.gap))
-    report_run(seconds, cpu=cpu, users=len(people), samples=people.samples, begun=gaps.begun, median=median)
+    looked = len(gaps.users)
+    report_run(seconds, cpu=cpu, looked=looked, samples=people.samples, begun=gaps.begun, median=median)
 
 
 def against_brute_force(path, k, subset):
@@ -83,10 +86,11 @@ def main():
     parser.add_argument("--subset", type=int, default=3000)
     parser.add_argument("--samples", type=int, default=252)
     parser.add_argument("--k", type=int, default=2)
-    parser.add_argument("--child", nargs=2)
+    parser.add_argument("--sample", type=int, default=0)
+    parser.add_argument("--child", nargs=3)
     arguments = parser.parse_args()
     if arguments.child:
-        child(arguments.child[0], int(arguments.child[1]))
+        child(arguments.child[0], *map(int, arguments.child[1:]))
         return
     rows, facts, points = [], {}, []
     with tempfile.TemporaryDirectory() as folder:
@@ -96,12 +100,13 @@ def main():
         facts |= against_brute_force(path, arguments.k, arguments.subset)
         for users in map(int, arguments.users.split(",")):
             shoal.synthesize(path, users=users, samples=arguments.samples, seed=1, overwrite=True)
-            run = measured(__file__, "--child", path, arguments.k)
-            pairs = users * (users - 1) // 2
+            run = measured(__file__, "--child", path, arguments.k, arguments.sample)
+            pairs, each = (users - 1) / 2, run["begun"] / run["looked"]
             points.append((users, run["cpu"]))
-            row = {"people": f"{users:,}", "samples": f"{run['samples']:,}", "k-gap, median": f"{run['median']:.4f}"}
-            row |= {"pairs": f"{pairs:.2e}", "computed": f"{run['begun']:.2e}", "fewer": f"{pairs / run['begun']:.0f}×"}
-            row |= {"seconds": f"{run['seconds']:.0f}", "of all cores": f"{run['cpu']:.0f}"}
+            row = {"people": f"{users:,}", "samples": f"{run['samples']:,}", "looked at": f"{run['looked']:,}"}
+            row |= {"k-gap, median": f"{run['median']:.4f}", "efforts begun for one": f"{each:.0f}"}
+            row |= {"fewer than pairs": f"{pairs / each:.0f}×", "seconds": f"{run['seconds']:.1f}"}
+            row |= {"of all cores": f"{run['cpu']:.1f}"}
             rows.append(row | {"peak": f"{run['peak_gb']:.2f} GB"})
             print(rows[-1], flush=True)
     if len(points) > 1:
