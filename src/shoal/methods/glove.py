@@ -21,9 +21,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Glove"]
 
-# Measured on one core: a search, for each of the others and of the samples of one; most are ruled out by floors. In
-# memory: a sample with what floors need and the boxes it ends up in, a sample that groups are compared with, a person.
-_SEARCH_NS = 0.35
+# Measured on one core with generated call records, 2,000 to 40,000 people: what a search takes for each sample of the
+# one searched for, and for each of these and of the others. Check-ins of 18 months in one city take longer.
+_SAMPLE_NS, _OTHER_NS = 9400.0, 0.72
+_SEARCHES_PAIRS, _SEARCHES_GROUPS = 1.25, 3.0  # of everybody, in all
+# A sample with what floors need and its boxes, a sample that groups are compared with, a person, and the gaps in time.
 _SAMPLE_BYTES, _BOX_BYTES, _PERSON_BYTES, _GAP_BYTES = 60, 60, 1500, 500_000_000
 
 
@@ -96,8 +98,8 @@ class Glove(CrowdMethod):
     def estimate(self, people: Trajectories, *, threads: int | None = None) -> Estimate:
         """Give what `anonymize` would take: everybody is searched for among all, and so is every group made."""
         alone = self.k == 2 and self.variant == "strict"  # nothing is ever compared with a group
-        searches = 2.0 if alone else 4.0
-        nanoseconds = _SEARCH_NS * searches * float(len(people)) * people.samples
+        searches = _SEARCHES_PAIRS if alone else _SEARCHES_GROUPS
+        nanoseconds = searches * people.samples * (_SAMPLE_NS + _OTHER_NS * len(people))
         memory = _SAMPLE_BYTES * people.samples + _PERSON_BYTES * len(people)
         memory += min(_GAP_BYTES, len(people) * (int(np.ptp(people.t)) // 4 + 1))
         if not alone:
