@@ -1,8 +1,8 @@
 """kte-hide, whole command (read, anonymize, measure, write, verify), by number of users and by τ = ε.
 
-    python bench/bench_kte.py [--users 3000,10000,29191] [--tau 30min] [--scene town] [--k 2] [--folder DIR]
+    python bench/bench_kte.py [--users 3000,10000,29191] [--tau 30min] [--scene town] [--days 14] [--k 2] [--folder DIR]
 
-Generated call records of 14 days: a town with 0.9 samples per user and hour (the size of 002's `abi` is 29,191 users),
+Generated call records: a town with 0.9 samples per user and hour (the size of 002's `abi` is 29,191 users),
 or a nation with 0.75 (`civ`). Each run is a process of its own. With --folder the generated files stay. `CPU` is the
 time of all threads, compiling left out by a small run before; growth is measured by it, which other work on the machine
 disturbs least.
@@ -94,6 +94,7 @@ def main():
     parser.add_argument("--users", default="3000,10000,29191")
     parser.add_argument("--tau", default="30min")
     parser.add_argument("--scene", default="town", choices=sorted(PER_HOUR))
+    parser.add_argument("--days", type=int, default=14)
     parser.add_argument("--k", type=int, default=2)
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--child", nargs=3)
@@ -108,10 +109,11 @@ def main():
         for tau in arguments.tau.split(","):
             points = []
             for users in map(int, arguments.users.split(",")):
-                path = folder / f"{arguments.scene}-{users}.parquet"
+                path = folder / f"{arguments.scene}-{users}-{arguments.days}.parquet"
                 if not path.exists():
-                    per_user = PER_HOUR[arguments.scene] * 24 * 14
-                    shoal.synthesize(path, users=users, scene=arguments.scene, samples=per_user, seed=1)
+                    rate, days = PER_HOUR[arguments.scene], arguments.days
+                    many = {"users": users, "days": days, "samples": rate * 24 * days}
+                    shoal.synthesize(path, scene=arguments.scene, seed=1, **many)
                 run = measured(__file__, "--child", path, arguments.k, tau)
                 points.append((run["users"], run["cpu_s"]))
                 rows.append(row_of(run, tau))
