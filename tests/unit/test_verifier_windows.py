@@ -17,7 +17,7 @@ from shoal.verifier import verify
 from shoal.verifier.original import Original
 from shoal.verifier.records import Records
 from shoal.verifier.windows import two_digits_up
-from shoal.verifier.windows_search import look_through
+from shoal.verifier.windows_search import _add, _Answer, look_through
 from tests.kte import EPOCH, hide, hiding, walkers
 from tests.oracle import windows as twin
 from tests.releases import NOON, bounds, grouped, people_of, ring, samples_of, toy_people
@@ -445,3 +445,20 @@ def test_results_do_not_depend_on_threads(tmp_path):
     path, audit = HIDDEN.write(tmp_path)
     first, *others = (verify(PEOPLE, path, audit=audit, threads=threads).to_dict() for threads in (1, 2, 5))
     assert all(other == first for other in others)
+
+
+def test_what_all_records_tell_is_kept_word_by_word():
+    draw = np.random.default_rng(1)
+    for _ in range(300):
+        words = int(draw.integers(1, 7))
+        told = np.where(draw.random((2, words)) < 0.5, 0, draw.integers(1, 2**63, (2, words))).astype(np.uint64)
+        bits = np.where(draw.random((1, words)) < 0.5, 0, draw.integers(1, 2**63, (1, words))).astype(np.uint64)
+        answer = _Answer(np.zeros(2, np.int64), told.copy(), np.array([[0, words]] * 2), np.zeros(2, bool))
+        _add(answer, 1, 2, bits, 0, 2)
+        common = told[1] & bits[0]
+        np.testing.assert_array_equal(answer.told, [told[0], common])
+        low, high = answer.span[1]
+        assert not common[:low].any()
+        assert not common[high:].any()
+        assert bool(answer.done[1]) == (not common.any()) == (low == high)
+        assert answer.persons.tolist() == [0, 2]
