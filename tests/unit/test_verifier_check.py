@@ -17,6 +17,7 @@ from shoal.frame import Frame
 from shoal.io.options import ReadOptions
 from shoal.release import Claim, Members, Release
 from shoal.verifier import check, geometry, verify
+from shoal.verifier.grid import Grid
 from shoal.verifier.header import _is_plain_claim, check_header
 from shoal.verifier.verdict import Findings
 from tests.releases import FRAME, Record, grouped, merge, people_of, ring, samples_of, toy_people
@@ -119,6 +120,11 @@ def test_rows_without_a_place_in_the_projection_are_counted(tmp_path):
 )
 def test_plain_claims(claim, plain):
     assert _is_plain_claim(claim) == plain
+
+
+def test_degrees_need_a_release_with_geography():
+    with pytest.raises(CannotCheck, match="--crs"):
+        Grid(None, 100, 60).cells(np.zeros(1), np.zeros(1))
 
 
 def test_which_k_is_checked():

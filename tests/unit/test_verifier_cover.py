@@ -14,7 +14,7 @@ from shoal.verifier.audit import Witnesses
 from shoal.verifier.cover import check_concealment, complete_reach, count_cover, cover_pairs, tally_cover
 from shoal.verifier.original import Original, arranged
 from shoal.verifier.records import Records, catalogue
-from shoal.verifier.search import covering, hold, holders, index_boxes, index_rarest
+from shoal.verifier.search import covering, hold, holders, index_boxes, index_rarest, mark_boxes
 from shoal.verifier.verdict import Findings
 from tests.oracle import cover as oracle
 from tests.releases import Draft, Record, merge, people_of, samples_of
@@ -98,6 +98,13 @@ def test_what_is_held_equals_the_slow_twin(made):
         own, boxes = samples_of(people, one), lists[other]
         assert held.samples[n] == sum(any(oracle.holds(box, s) for box in boxes) for s in own)
         assert held.boxes[n] == sum(any(oracle.holds(box, s) for s in own) for box in boxes)
+    marked = np.zeros(sum(map(len, lists)), dtype=bool)
+    mark_boxes(original, records, user[::2], record[::2], marked)
+    some = [[samples_of(people, one) for one, mine in every[::2] if mine == other] for other in range(len(lists))]
+    expected = [
+        [any(oracle.holds(box, s) for own in some[r] for s in own) for box in lists[r]] for r in range(len(lists))
+    ]
+    assert marked.tolist() == [one for boxes in expected for one in boxes]
     everybodys = [sample for user in range(len(people)) for sample in samples_of(people, user)]
     assert tally.tolist() == [sum(any(oracle.holds(box, s) for box in boxes) for boxes in lists) for s in everybodys]
 

@@ -54,11 +54,6 @@ class Original:
         """How many samples each user has."""
         return np.diff(self.offsets)
 
-    @property
-    def nbytes(self) -> int:
-        """How much memory the samples take."""
-        return self.t.nbytes + self.x.nbytes + self.y.nbytes
-
     def keep(self, samples: NDArray[np.bool_]) -> Original:
         """Give the same users with some samples only."""
         offsets = np.searchsorted(np.flatnonzero(samples), self.offsets)
