@@ -26,7 +26,7 @@ def active_epochs(own, window, span):
 
 
 def all_windows(everyone, ratio):
-    """Give the windows that need hiding sets, and their length: one, if one is as long as the data."""
+    """Give the windows that need hiding sets, and their length: one, if one is as long as all the data."""
     used = {e for own in everyone for e in own}
     n_epochs = max(used) + 1
     if n_epochs <= ratio + 1:
@@ -34,15 +34,17 @@ def all_windows(everyone, ratio):
     return list(range(-ratio, n_epochs)), ratio + 1
 
 
-def faults(everyone, sets, ratio, k, most_shared):
+def faults(everyone, sets, windows, k, most_shared):
     """Say what is wrong with hiding sets: sets[window, user] are those whom the user's record takes in.
+
+    `windows` are those of `all_windows`, `everyone` has published samples only.
 
     Everyone with samples in a window takes in k-1 others and is taken in by k-1 others (k-pick, Sec. III-F) whose
     activity in it is the same. Of those who take a user in in a window, at most `most_shared` take her in in any one
     epoch outside of it in which she has samples (the reuse constraint, Sec. III-E).
     """
     found = []
-    windows, span = all_windows(everyone, ratio)
+    windows, span = windows
     takers = {}
     for m in windows:
         for u, own in enumerate(everyone):
@@ -71,9 +73,9 @@ def faults(everyone, sets, ratio, k, most_shared):
     return found
 
 
-def records(everyone, sets, ratio):
+def records(everyone, sets, windows):
     """Give every user's boxes: in each epoch, the k-merge of her samples with those of her hiding sets there."""
-    windows, span = all_windows(everyone, ratio)
+    windows, span = windows
     answer = []
     for u, own in enumerate(everyone):
         boxes = []

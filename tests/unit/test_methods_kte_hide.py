@@ -52,14 +52,15 @@ def callers(draw):
 
 
 def hidden(people, k, ratio, reuse="half", length=EPOCH, clusters="none"):
-    """Give the sets of a method, as the slow twin wants them."""
+    """Give what is published, the sets of a method and the windows they are for, as the slow twin wants them."""
     pieces = cut(people, length)
     windows = windows_of(pieces, ratio)
     alive, sets = find_sets(pieces, windows, KteHide(k=k, reuse=reuse, clusters=clusters)._hiding(pieces))
     gone = {(int(u), int(e)) for u, e in zip(pieces.user[~alive], pieces.epoch[~alive], strict=True)}
-    everyone = slow.published(slow.epochs(people, length, pieces.first), gone)
+    everyone = slow.epochs(people, length, pieces.first)
+    for_windows = slow.all_windows(everyone, ratio)
     as_dict = {(s.window, u): t for s in sets for u, t in zip(s.user.tolist(), s.target.tolist(), strict=True)}
-    return everyone, as_dict
+    return slow.published(everyone, gone), as_dict, for_windows
 
 
 @settings(max_examples=60, deadline=None)
@@ -68,7 +69,7 @@ def test_sets_records_and_every_window(people, k, ratio, reuse):
     """Hiding sets have no fault, boxes are the slow twin's, and brute force finds k records for every window."""
     if len(people) < k:
         return
-    everyone, sets = hidden(people, k, ratio, reuse)
+    everyone, sets, for_windows = hidden(people, k, ratio, reuse)
     release = KteHide(k=k, tau=ratio * EPOCH * 60, epsilon=EPOCH * 60, reuse=reuse).anonymize(people)
     owners = release.members.owners.tolist()
     assert owners == [u for u, own in enumerate(everyone) if own]
@@ -77,8 +78,8 @@ def test_sets_records_and_every_window(people, k, ratio, reuse):
     if not owners:
         return
     most_shared = 0 if reuse == "strict" else (k - 1) // 2
-    assert slow.faults(everyone, sets, ratio, k, most_shared) == []
-    expected = slow.records(everyone, sets, ratio)
+    assert slow.faults(everyone, sets, for_windows, k, most_shared) == []
+    expected = slow.records(everyone, sets, for_windows)
     assert [release.record(r).tolist() for r in range(len(release))] == [expected[u] for u in owners]
     users = [[s for samples in own.values() for s in samples] for own in everyone if own]
     found = slow_windows.look_through(users, [expected[u] for u in owners], ratio * EPOCH, k)
@@ -129,8 +130,8 @@ def test_odd_people(name, k):
             KteHide(k=k, tau="60min", epsilon="60min").anonymize(people)
         return
     release = KteHide(k=k, tau="60min", epsilon="60min").anonymize(people)
-    everyone, sets = hidden(people, k, 1)
-    assert slow.faults(everyone, sets, 1, k, (k - 1) // 2) == []
+    everyone, sets, for_windows = hidden(people, k, 1)
+    assert slow.faults(everyone, sets, for_windows, k, (k - 1) // 2) == []
     if len(release):
         verdict = shoal.verify(people, release, max_suppressed=1.0)
         assert verdict.ok, verdict.problems
@@ -151,7 +152,7 @@ def test_what_is_suppressed_and_what_is_not():
 def test_isolated_calls_need_one_hiding_set():
     """Whoever calls once in hours keeps a hiding set in both windows of the call."""
     people = people_of([calls(range(n, 40 * 60, 240), n) for n in range(11)])
-    _, sets = hidden(people, 2, 1)
+    _, sets, _ = hidden(people, 2, 1)
     for user in range(11):
         own = {(m, *t) for (m, u), t in sets.items() if u == user}
         assert len(own) == 20
@@ -303,8 +304,8 @@ def test_clusters_of_the_paper():
     method = KteHide(tau="60min", epsilon="60min", clusters="spectral")
     release = method.anonymize(people)
     assert release.parameters["clusters"] == "spectral"
-    everyone, sets = hidden(people, 2, 1, clusters="spectral")
-    assert slow.faults(everyone, sets, 1, 2, 0) == []
+    everyone, sets, for_windows = hidden(people, 2, 1, clusters="spectral")
+    assert slow.faults(everyone, sets, for_windows, 2, 0) == []
     verdict = shoal.verify(people, release, max_suppressed=1.0)
     assert verdict.ok, verdict.problems
     assert release.suppressed >= KteHide(tau="60min", epsilon="60min").anonymize(people).suppressed
