@@ -127,6 +127,36 @@ def test_degrees_need_a_release_with_geography():
         Grid(None, 100, 60).cells(np.zeros(1), np.zeros(1))
 
 
+def test_how_much_is_said_to_be_suppressed():
+    in_memory = SimpleNamespace(counts=None, suppressed=5)
+    written = SimpleNamespace(counts={"samples_suppressed": 1_200}, suppressed=0)
+    assert check._declared(in_memory, None) == (5, 0)
+    assert check._declared(in_memory, 7) == (7, 0)
+    assert check._declared(written, None) == (1_200, 50)
+    assert check._declared(written, 1_234) == (1_234, 0)
+
+
+def test_which_windows_are_checked():
+    def asked(tau, epsilon, claim, tau_s=None):
+        findings = Findings()
+        header = SimpleNamespace(claim=claim, tau_s=claim.tau_s or tau_s, epsilon_s=claim.epsilon_s)
+        return check._asked_windows(findings, 2, tau, epsilon, header), findings.messages
+
+    cover = Claim("kte-cover", k=2, tau_s=3600)
+    assert asked(None, None, Claim("cover", k=2)) == (None, [])
+    assert asked("2h", None, cover)[0].tau_s == 7200
+    assert asked("2h", None, cover)[1] == asked(None, None, cover)[1] == []
+    found, said = asked("30min", None, cover)
+    assert found.tau_s == 3600
+    assert said == ["The release claims longer windows than asked for; these were checked."]
+    with pytest.raises(SettingsError, match="another length"):
+        asked("30min", None, Claim("kte-anonymity", k=2, tau_s=3600, epsilon_s=3600))
+    with pytest.raises(SettingsError, match="about windows of a length"):
+        asked(None, "30min", Claim("cover", k=2))
+    with pytest.raises(SettingsError, match="at least one second"):
+        asked(0, None, cover)
+
+
 def test_which_k_is_checked():
     def asked(k, stated, name="cover", why=None):
         findings = Findings()
