@@ -11,6 +11,7 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
+import duckdb
 import numpy as np
 
 RESULTS = Path(__file__).parent / "results"
@@ -78,3 +79,10 @@ def report(name, rows, facts=None):
     machine = {"python": platform.python_version(), "machine": platform.machine()}
     text = json.dumps({"bench": name, "rows": rows, "facts": facts, "with": machine}, indent=2)
     (RESULTS / f"{name}.json").write_text(text + "\n")
+
+
+def some_users(source, target, users, *, rows=1):
+    """Copy the rows of so many users, of those who have at least `rows`, drawn by a hash of their labels."""
+    drawn = f"GROUP BY uid HAVING count(*) >= {rows} ORDER BY md5(uid::VARCHAR) LIMIT {users}"
+    copied = f"SELECT * FROM '{source}' WHERE uid IN (SELECT uid FROM '{source}' {drawn})"
+    duckdb.connect().execute(f"COPY ({copied}) TO '{target}' (FORMAT parquet)")

@@ -15,9 +15,8 @@ import tempfile
 import time
 from pathlib import Path
 
-import duckdb
-
 import shoal
+from _bench import some_users
 from shoal.attacks import open_scene, play
 from shoal.attacks.knowledge import percent
 from shoal.compare import contests
@@ -57,17 +56,10 @@ def sources(arguments, folder):
         elif data := os.environ.get("SHOAL_DATA"):
             path = folder / f"{name}-{arguments.users}.parquet"
             if not path.exists():
-                some_users(Path(data) / f"{name}.parquet", path, arguments.users)
+                some_users(Path(data) / f"{name}.parquet", path, arguments.users, rows=14)
             yield name, shoal.read(path, **SOURCES[name])
         else:
             print(f"{name} left out: SHOAL_DATA is not set", file=sys.stderr)
-
-
-def some_users(source, target, users):
-    """Copy the rows of so many users of 14 rows and more, drawn by a hash of their labels."""
-    chosen = f"SELECT uid FROM '{source}' GROUP BY uid HAVING count(*) >= 14 ORDER BY md5(uid::VARCHAR) LIMIT {users}"
-    rows = f"SELECT * FROM '{source}' WHERE uid IN ({chosen})"
-    duckdb.connect().execute(f"COPY ({rows}) TO '{target}' (FORMAT parquet)")
 
 
 def kept(path, make):

@@ -12,10 +12,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-import duckdb
 import numpy as np
 
 import shoal
+from _bench import some_users
 
 TIMES = (("10min", "10min"), ("30min", "30min"), ("60min", "30min"), ("120min", "60min"), ("240min", "240min"))
 COLUMNS = ("data", "k", "τ", "ε", "verified", "windows", "suppressed", "leak above ε", "longest", "space", "time")
@@ -28,10 +28,7 @@ def sources(arguments, folder):
         if name == "generated":
             shoal.synthesize(path, users=arguments.users, scene="town", days=3, samples=65, seed=1)
         elif data := os.environ.get("SHOAL_DATA"):
-            source = Path(data) / f"{name}.parquet"
-            chosen = f"SELECT DISTINCT uid FROM '{source}' ORDER BY md5(uid::VARCHAR) LIMIT {arguments.users}"
-            rows = f"SELECT * FROM '{source}' WHERE uid IN ({chosen})"
-            duckdb.connect().execute(f"COPY ({rows}) TO '{path}' (FORMAT parquet)")
+            some_users(Path(data) / f"{name}.parquet", path, arguments.users)
         else:
             print(f"{name} left out: SHOAL_DATA is not set", file=sys.stderr)
             continue

@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from shoal.attacks import ATTACKS, Outcome, Pairs, Scene, known_attacks, open_pairs, open_scene, play
 from shoal.attacks.knowledge import percent
-from shoal.cli.console import show, show_json, working
+from shoal.cli.console import show, show_columns, show_json, working
 from shoal.cli.options import Reading, Running
 from shoal.errors import SettingsError
 from shoal.io.tables import refuse_table, save_rows
@@ -194,9 +194,7 @@ def _show_rows(rows: list[dict[str, Any]]) -> None:
     """Write the table: a share with its 95 % interval in one cell, least, median and mean numbers in another."""
     lines = [_cells(row) for row in rows]
     shown = [name for name in lines[0] if any(line[name] not in ("0 %", "-") for line in lines) or name == "won"]
-    widths = [max(len(name), *(len(line[name]) for line in lines)) for name in shown]
-    for line in (dict(zip(shown, shown, strict=True)), *lines):
-        show("  " + "  ".join(f"{line[name]:>{width}}" for name, width in zip(shown, widths, strict=True)))
+    show_columns([shown, *([line[name] for name in shown] for line in lines)], indent="  ")
 
 
 def _cells(row: dict[str, Any]) -> dict[str, str]:

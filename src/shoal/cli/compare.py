@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from shoal.cli.console import show, show_json, working
+from shoal.cli.console import show, show_columns, show_json, working
 from shoal.cli.options import Reading, Running, whole_numbers
 from shoal.compare import Compared, contests, refuse_table, save_table
 from shoal.compare import compare as run_all
@@ -87,7 +87,7 @@ def compare(
         return 0
     for note in people.account.notes if people.account else ():
         show(f"note: {note}")
-    _show_lines(lines)
+    show_columns([_HEADER, *(_cells(line) for line in lines)], left={"method", "claim"})
     return 0
 
 
@@ -98,11 +98,7 @@ def _tell(lines: list[ComparedPoints], notes: tuple[str, ...], *, as_json: bool)
         return
     for note in notes:
         show(f"note: {note}")
-    rows = [_POINTS_HEADER, *(_point_cells(line) for line in lines)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(_POINTS_HEADER))]
-    for row in rows:
-        first, *others = zip(row, widths, strict=True)
-        show("  ".join([f"{first[0]:<{first[1]}}", *(f"{cell:>{width}}" for cell, width in others)]).rstrip())
+    show_columns([_POINTS_HEADER, *(_point_cells(line) for line in lines)], left={"method"})
 
 
 def _point_cells(line: ComparedPoints) -> tuple[str, ...]:
@@ -121,15 +117,6 @@ def _point_cells(line: ComparedPoints) -> tuple[str, ...]:
 
 def _share(value: float | None, digits: int) -> str:
     return "-" if value is None else f"{value:.{digits}%}"
-
-
-def _show_lines(lines: list[Compared]) -> None:
-    """Write the table: names to the left, figures to the right."""
-    rows = [_HEADER, *(_cells(line) for line in lines)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADER))]
-    for row in rows:
-        cells = zip(_HEADER, row, widths, strict=True)
-        show("  ".join(f"{c:<{w}}" if name in {"method", "claim"} else f"{c:>{w}}" for name, c, w in cells).rstrip())
 
 
 def _cells(line: Compared) -> tuple[str, ...]:

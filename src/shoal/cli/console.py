@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from shoal.progress import SILENT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from rich.progress import Progress as RichProgress
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _WORTH_SEEING_S = 1  # stages that were shorter leave no line
 
-__all__ = ["show", "show_json", "show_table", "working"]
+__all__ = ["show", "show_columns", "show_json", "show_table", "working"]
 
 
 @contextmanager
@@ -88,3 +88,13 @@ def show_table(title: str, rows: Sequence[tuple[str, Any]]) -> None:
     show(title)
     for what, value in cells:
         show(f"  {what:<{left}}  {value:>{right}}")
+
+
+def show_columns(rows: Sequence[Sequence[str]], *, left: Collection[str] = (), indent: str = "") -> None:
+    """Write rows of text under the first one, their header: figures to the right, the columns named in `left` to it."""
+    header = rows[0]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = zip(header, row, widths, strict=True)
+        aligned = (f"{cell:<{width}}" if name in left else f"{cell:>{width}}" for name, cell, width in cells)
+        show((indent + "  ".join(aligned)).rstrip())

@@ -134,55 +134,38 @@ def release_from_table(
     table: pa.Table, shoal: dict[str, Any], counts: dict[str, Any], *, seeded: bool = False
 ) -> Release | PointRelease:
     """Rebuild a release from the published table, its `shoal` object and the manifest's counts."""
-    if table.column_names == ["uid", "datetime", "lat", "lng"]:
-        return _points_from_table(table, shoal, counts, seeded=seeded)
     try:
-        frame = Frame(crs=shoal["crs"], cell_m=int(shoal["cell_m"]), slot_s=int(shoal["slot_s"]))
         uid = _numbers(table, "uid")
-        edges = [_numbers(table, name) for name in ("t_start", "t_end", "x_min", "x_max", "y_min", "y_max")]
-        method, parameters, claim = shoal["method"], shoal["parameters"], Claim.from_dict(shoal["claim"])
+        common = {
+            "offsets": np.searchsorted(uid, np.arange(int(uid[-1]) + 2 if len(uid) else 1)),
+            "frame": Frame(crs=shoal["crs"], cell_m=int(shoal["cell_m"]), slot_s=int(shoal["slot_s"])),
+            "method": shoal["method"],
+            "parameters": shoal["parameters"],
+            "claim": Claim.from_dict(shoal["claim"]),
+            "suppressed": int(counts.get("samples_suppressed", 0)),
+        }
+        if table.column_names == ["uid", "datetime", "lat", "lng"]:
+            created = int(counts.get("samples_created", 0))
+            return PointRelease(**_points_of(table), **common, created=created, seeded=seeded)
+        samples = int(counts.get("samples_published", 0))
+        return Release(**_boxes_of(table, common["frame"], common["offsets"]), **common, samples=samples)
     except (KeyError, TypeError, ValueError):
         raise UnreadableFile("the file lacks columns or metadata of a shoal release") from None
+
+
+def _boxes_of(table: pa.Table, frame: Frame, offsets: NDArray[np.int64]) -> dict[str, Any]:
+    """Give the boxes in granules, half-open to inclusive, and how many records each one stands for."""
+    edges = [_numbers(table, name) for name in ("t_start", "t_end", "x_min", "x_max", "y_min", "y_max")]
     steps = (frame.slot_s * 1000, frame.slot_s * 1000, *[frame.cell_m] * 4)
     boxes = np.stack([edge // step for edge, step in zip(edges, steps, strict=True)], axis=1)
-    boxes[:, 1::2] -= 1  # half-open to inclusive
-    offsets = np.searchsorted(uid, np.arange(int(uid[-1]) + 2 if len(uid) else 1))
+    boxes[:, 1::2] -= 1
     multiplicity = _numbers(table, "count")[offsets[:-1]].astype(np.int32) if "count" in table.column_names else None
-    return Release(
-        offsets=offsets,
-        boxes=boxes.astype(np.int32),
-        frame=frame,
-        method=method,
-        parameters=parameters,
-        claim=claim,
-        samples=int(counts.get("samples_published", 0)),
-        suppressed=int(counts.get("samples_suppressed", 0)),
-        multiplicity=multiplicity,
-    )
+    return {"boxes": boxes.astype(np.int32), "multiplicity": multiplicity}
 
 
-def _points_from_table(table: pa.Table, shoal: dict[str, Any], counts: dict[str, Any], *, seeded: bool) -> PointRelease:
-    try:
-        frame = Frame(crs=shoal["crs"], cell_m=int(shoal["cell_m"]), slot_s=int(shoal["slot_s"]))
-        uid, ms = _numbers(table, "uid"), _numbers(table, "datetime")
-        lng, lat = (table[name].cast(pa.float64()).to_numpy() for name in ("lng", "lat"))
-        method, parameters, claim = shoal["method"], shoal["parameters"], Claim.from_dict(shoal["claim"])
-    except (KeyError, TypeError, ValueError):
-        raise UnreadableFile("the file lacks columns or metadata of a shoal release") from None
-    offsets = np.searchsorted(uid, np.arange(int(uid[-1]) + 2 if len(uid) else 1))
-    return PointRelease(
-        offsets=offsets,
-        ms=ms,
-        lng=lng,
-        lat=lat,
-        frame=frame,
-        method=method,
-        parameters=parameters,
-        claim=claim,
-        suppressed=int(counts.get("samples_suppressed", 0)),
-        created=int(counts.get("samples_created", 0)),
-        seeded=seeded,
-    )
+def _points_of(table: pa.Table) -> dict[str, Any]:
+    lng, lat = (table[name].cast(pa.float64()).to_numpy() for name in ("lng", "lat"))
+    return {"ms": _numbers(table, "datetime"), "lng": lng, "lat": lat}
 
 
 def _numbers(table: pa.Table, name: str) -> NDArray[np.int64]:
