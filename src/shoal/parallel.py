@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
-__all__ = ["run_ranges", "thread_count"]
+__all__ = ["ahead", "run_ranges", "thread_count"]
+
+T = TypeVar("T")
 
 
 def thread_count(threads: int | None) -> int:
@@ -17,6 +19,27 @@ def thread_count(threads: int | None) -> int:
     if threads is not None:
         return max(1, threads)
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def ahead(items: Iterable[T]) -> Iterator[T]:
+    """Give the same items; each is made on another thread while the one before it is worked on.
+
+    >>> list(ahead(n * n for n in range(4)))
+    [0, 1, 4, 9]
+    """
+    source = iter(items)
+    with ThreadPoolExecutor(1) as pool:
+        following = pool.submit(_next_of, source)
+        while found := following.result():
+            following = pool.submit(_next_of, source)
+            yield from found
+
+
+def _next_of(source: Iterator[T]) -> list[T]:
+    """Give the next item in a list, or an empty one: None may be an item."""
+    for item in source:
+        return [item]
+    return []
 
 
 def run_ranges(

@@ -80,7 +80,8 @@ class Means:
 class Published:
     """What a run did: the cleaning, the estimate and, unless it was a dry run, the release and its verdict.
 
-    `overlap` says, where a ledger was named, who is in earlier releases of it; `notes` what went less than well.
+    The records of `release` are in the order in which they were made, not published. `overlap` says, where a ledger
+    was named, who is in earlier releases of it; `notes` what went less than well.
     """
 
     account: Account
@@ -240,7 +241,7 @@ def _publish(
     return Published(
         account=account,
         estimate=estimate,
-        release=published,
+        release=published.release,
         verdict=verdicts[0],
         overlap=book.overlap,
         notes=book.notes,
@@ -318,10 +319,10 @@ def _verified(
 
 
 def _left(memory: int | None, release: Release | PointRelease) -> int | None:
-    """Give what a limit of memory leaves to the check: the release is there twice by then, and the samples once."""
+    """Give what a limit of memory leaves to the check, beside the release and the samples."""
     if memory is None:
         return None
-    return max(memory // 4, memory - 2 * release.nbytes - _SAMPLE_BYTES * release.samples)
+    return max(memory // 4, memory - release.nbytes - _SAMPLE_BYTES * release.samples)
 
 
 def _require_ok(verdict: Verdict) -> None:

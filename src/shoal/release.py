@@ -311,7 +311,8 @@ class Tabular:
                 k = self.claim.k or self.parameters.get("k")
                 verify(self.members.people, written, k=k, audit=audit).raise_if_broken()
 
-        return cast("Self", write_release(with_measured_claim(cast("Any", self)), path, **{"check": check, **options}))
+        made = with_measured_claim(cast("Any", self))
+        return cast("Self", write_release(made, path, **{"check": check, **options}).renumbered())
 
 
 @dataclass(frozen=True, eq=False, repr=False)

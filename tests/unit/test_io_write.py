@@ -72,7 +72,7 @@ def test_columns_types_order_and_metadata(release, tmp_path):
 
 def test_values(release, tmp_path):
     """Half-open metres and seconds, and the middle of each box, recomputed here from the granules."""
-    published = write_release(release, tmp_path / "r.parquet")
+    published = write_release(release, tmp_path / "r.parquet").renumbered()
     table = pq.read_table(tmp_path / "r.parquet").to_pandas()
     t0, t1, x0, x1, y0, y1 = published.boxes.T.astype(np.int64)
     assert (table.t_start.astype("int64").to_numpy() == t0 * 60_000).all()
@@ -87,13 +87,27 @@ def test_values(release, tmp_path):
 
 
 def test_records_are_the_same_whatever_their_numbers(release, tmp_path):
-    published = write_release(release, tmp_path / "r.parquet")
+    published = write_release(release, tmp_path / "r.parquet").renumbered()
     back = shoal.read_release(tmp_path / "r.parquet")
     assert (back.boxes == published.boxes).all()
     assert (back.offsets == published.offsets).all()
     one = sorted(release.record(r).tolist() for r in range(40))
     assert one == sorted(back.record(r).tolist() for r in range(40))
     assert [release.record(r).tolist() for r in range(40)] != [back.record(r).tolist() for r in range(40)]
+
+
+def test_numbers_are_drawn_for_every_kind_of_column(release, groups, tmp_path):
+    """What is written batch by batch is the renumbered release, whatever the records hold."""
+    traces = shoal.read_traces(shoal.synthesize(users=12, kind="gps", scene="town", days=1, seed=2))
+    points = shoal.Promesse(step_m=100).anonymize(traces)
+    for made, options in ((release, {}), (release, {"geo": True}), (groups, {"compact": True}), (points, {})):
+        path = tmp_path / "r.parquet"
+        written = write_release(made, path, overwrite=True, **options)
+        order = written.order.tolist()
+        assert sorted(order) == list(range(len(written.release)))
+        assert order != sorted(order)
+        expected = shoal.io.table.release_table(written.renumbered(), geo="geo" in options)
+        assert pq.read_table(path).equals(expected)
 
 
 def test_manifest(release, tmp_path):
@@ -126,7 +140,7 @@ def test_a_seed_fixes_the_file_and_takes_the_claim(release, groups, tmp_path):
 def test_audit_and_run_record_are_private_and_right(release, people, tmp_path):
     published = write_release(
         release, tmp_path / "r.parquet", audit=tmp_path / "a.parquet", run_record=tmp_path / "run.json", seed=5
-    )
+    ).renumbered()
     for name in ("a.parquet", "run.json"):
         assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o600
     audit = pq.read_table(tmp_path / "a.parquet")
@@ -163,7 +177,7 @@ def test_compact(groups, people, tmp_path):
 
 
 def test_csv(release, tmp_path):
-    published = write_release(release, tmp_path / "r.csv")
+    published = write_release(release, tmp_path / "r.csv").renumbered()
     header, first, *_ = (tmp_path / "r.csv").read_text().splitlines()
     assert header == ",".join(name for name, _ in COLUMNS)
     assert first.split(",")[1].endswith("Z")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from pyproj import Geod
 
-from shoal.kernels.geodesy import EARTH_M, across, arc_m, chord_m, geocentric, move, place, toward, upward
+from shoal.kernels.geodesy import EARTH_M, across, arc_m, chord_m, geocentric, move, place, place_after, toward, upward
 from tests.tracks import CORNERS
 
 GEOD = Geod(ellps="WGS84")
@@ -29,6 +29,31 @@ def test_a_step_is_as_long_as_the_geodesic(corner, metres):
         assert distance == pytest.approx(metres, rel=2e-6, abs=1e-6)
         if abs(corner[1]) < 80:
             assert np.cos(np.radians(90 - angle) - turn) == pytest.approx(1, abs=1e-7)
+
+
+@pytest.mark.parametrize("corner", CORNERS)
+@pytest.mark.parametrize("metres", [1.0, 200.0, 5_000.0, 100_000.0])
+def test_places_one_after_the_other_are_those_found_at_once(corner, metres):
+    """A long walk, over poles and the antimeridian: the degrees never drift from the places."""
+    x, y, z = geocentric(*corner)
+    lng, lat = corner
+    ahead, down = EARTH_M * np.sin(metres / EARTH_M), EARTH_M * (1 - np.cos(metres / EARTH_M))
+    e_x, e_y, e_z, n_x, n_y, n_z = across(*upward(x, y, z))
+    there = move(x, y, z, (e_x + 2 * n_x) / 5**0.5, (e_y + 2 * n_y) / 5**0.5, (e_z + 2 * n_z) / 5**0.5, ahead, down)
+    for step in range(400):
+        lng, lat = place_after(lng, lat, x, y, z, *there)
+        assert -180 <= lng <= 180
+        expected = place(*there)
+        assert abs(lat - expected[1]) < 1e-11
+        assert abs((lng - expected[0] + 180) % 360 - 180) * max(np.cos(np.radians(lat)), 1e-9) < 1e-11
+        back = x, y, z
+        x, y, z = there
+        dx, dy, dz = toward(x, y, z, *back)
+        turn = 0.02 * step  # a spiral
+        up_x, up_y, up_z = upward(x, y, z)
+        side = np.cross((up_x, up_y, up_z), (dx, dy, dz))
+        dx, dy, dz = -np.cos(turn) * np.array((dx, dy, dz)) + np.sin(turn) * side
+        there = move(x, y, z, dx, dy, dz, ahead, down)
 
 
 def test_chords_and_arcs_are_geodesics_to_a_part_in_a_million():

@@ -8,8 +8,6 @@ from secrets import SystemRandom
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -54,6 +52,9 @@ def draw_owners(matchings: NDArray[np.int64], chance: np.random.Generator | None
     >>> sorted(draw_owners(groups).tolist())
     [0, 1, 2, 3]
     """
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
     drawn = matchings.copy()
     n_records, k = drawn.shape
     record_of = np.empty(n_records, np.int64)

@@ -11,7 +11,7 @@ import pyarrow as pa
 from shoal.arrow import to_arrow_array
 from shoal.errors import SettingsError, TooLarge, UnreadableFile
 from shoal.frame import Frame
-from shoal.lists import even_ranges
+from shoal.lists import even_ranges, take_lists
 from shoal.points import PointRelease
 from shoal.release import Claim, Release
 
@@ -54,41 +54,44 @@ def release_table(release: Tabular, *, geo: bool = False) -> pa.Table:
     return pa.concat_tables(release_batches(release, geo=geo))
 
 
-def release_batches(release: Tabular, *, geo: bool = False) -> Iterator[pa.Table]:
-    """Give `release_table` in pieces of about a million rows, at least one."""
+def release_batches(
+    release: Tabular, order: NDArray[np.int64] | None = None, *, geo: bool = False
+) -> Iterator[pa.Table]:
+    """Give `release_table` in pieces of about a million rows, at least one; record `order[n]` gets the number n."""
     if not isinstance(release, Release | PointRelease):
         raise TypeError("a release is boxes or points")
-    edges = even_ranges(np.diff(release.offsets), _BATCH) or [(0, 0)]
-    if isinstance(release, PointRelease):
-        return (_point_batch(release, start, stop) for start, stop in edges)
-    return (_batch(release, start, stop, geo=geo) for start, stop in edges)
+    order = np.arange(len(release)) if order is None else order
+    edges = even_ranges(np.diff(release.offsets)[order], _BATCH) or [(0, 0)]
+    for start, stop in edges:
+        offsets, rows = take_lists(release.offsets, order[start:stop])
+        uid = np.repeat(np.arange(start, stop, dtype=np.int64), np.diff(offsets))
+        columns, metadata = {"uid": to_arrow_array(uid)}, {"shoal": json.dumps(describe(release))}
+        if isinstance(release, PointRelease):
+            columns |= _point_columns(release, rows)
+        else:
+            columns |= _box_columns(release, rows)
+            if release.multiplicity is not None:
+                columns["count"] = to_arrow_array(release.multiplicity[order[uid]].astype(np.int32))
+            if geo:
+                columns["geometry"] = _polygons(release, rows)
+                metadata["geo"] = json.dumps(_GEO)
+        yield pa.table(columns).replace_schema_metadata(metadata)
 
 
-def _point_batch(release: PointRelease, start: int, stop: int) -> pa.Table:
-    """Give the rows of some records of points."""
-    rows = slice(int(release.offsets[start]), int(release.offsets[stop]))
-    records = np.repeat(np.arange(start, stop, dtype=np.int64), np.diff(release.offsets[start : stop + 1]))
-    columns = {
-        "uid": to_arrow_array(records),
+def _point_columns(release: PointRelease, rows: NDArray[np.int64]) -> dict[str, pa.Array]:
+    return {
         "datetime": to_arrow_array(release.ms[rows]).cast(_TIME),
         "lat": to_arrow_array(release.lat[rows]),
         "lng": to_arrow_array(release.lng[rows]),
     }
-    return pa.table(columns).replace_schema_metadata({"shoal": json.dumps(describe(release))})
 
 
-def _batch(release: Release, start: int, stop: int, *, geo: bool) -> pa.Table:
-    """Give the rows of some records."""
+def _box_columns(release: Release, rows: NDArray[np.int64]) -> dict[str, pa.Array]:
     frame = release.frame
-    boxes = release.boxes[release.offsets[start] : release.offsets[stop]]
-    t0, t1, x0, x1, y0, y1 = boxes.T.astype(np.int64)
-    start_s, end_s = frame.epoch_s(t0), frame.epoch_s(t1 + 1)
-    west, east, south, north = (edge * frame.cell_m for edge in (x0, x1 + 1, y0, y1 + 1))
-    if len(t0) and max(int(np.abs(edge).max()) for edge in (west, east, south, north)) >= 2**31:
+    start_s, end_s, west, east, south, north = _edges(release, rows)
+    if len(rows) and max(int(np.abs(edge).max()) for edge in (west, east, south, north)) >= 2**31:
         raise TooLarge("box edges do not fit 32-bit metres; use a CRS whose origin is closer to the data")
-    records = np.repeat(np.arange(start, stop, dtype=np.int64), np.diff(release.offsets[start : stop + 1]))
     columns: dict[str, pa.Array] = {
-        "uid": to_arrow_array(records),
         "t_start": to_arrow_array(start_s * 1000).cast(_TIME),
         "t_end": to_arrow_array(end_s * 1000).cast(_TIME),
         "x_min": to_arrow_array(west.astype(np.int32)),
@@ -100,13 +103,15 @@ def _batch(release: Release, start: int, stop: int, *, geo: bool) -> pa.Table:
     if frame.crs is not None:
         lng, lat = frame.degrees((west + east) / 2, (south + north) / 2)
         columns |= {"lat": to_arrow_array(lat), "lng": to_arrow_array(lng)}
-    if release.multiplicity is not None:
-        columns["count"] = to_arrow_array(release.multiplicity[records].astype(np.int32))
-    metadata = {"shoal": json.dumps(describe(release))}
-    if geo:
-        columns["geometry"] = _polygons(frame, west, east, south, north)
-        metadata["geo"] = json.dumps(_GEO)
-    return pa.table(columns).replace_schema_metadata(metadata)
+    return columns
+
+
+def _edges(release: Release, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
+    """Give the half-open edges of some boxes: start and end in seconds, west, east, south, north in metres."""
+    frame = release.frame
+    t0, t1, x0, x1, y0, y1 = release.boxes[rows].T.astype(np.int64)
+    metres = (edge * frame.cell_m for edge in (x0, x1 + 1, y0, y1 + 1))
+    return (frame.epoch_s(t0), frame.epoch_s(t1 + 1), *metres)
 
 
 _GEO = {
@@ -116,11 +121,13 @@ _GEO = {
 }
 
 
-def _polygons(frame: Frame, west: Any, east: Any, south: Any, north: Any) -> pa.Array:
-    """Give each box's corners in degrees as WKB, counter-clockwise."""
+def _polygons(release: Release, rows: NDArray[np.int64]) -> pa.Array:
+    """Give the corners of some boxes in degrees as WKB, counter-clockwise."""
+    frame = release.frame
     if frame.crs is None:
         raise SettingsError("polygons need geography: this data came as grid cells without a CRS")
-    wkb = np.zeros(len(west), _WKB)
+    _, _, west, east, south, north = _edges(release, rows)
+    wkb = np.zeros(len(rows), _WKB)
     wkb["order"], wkb["kind"], wkb["rings"], wkb["points"] = 1, 3, 1, 5
     corners = ((west, south), (east, south), (east, north), (west, north), (west, south))
     for n, (easting, northing) in enumerate(corners):

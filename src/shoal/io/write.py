@@ -12,7 +12,6 @@ import json
 import os
 import signal
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from itertools import pairwise
@@ -26,22 +25,25 @@ import pyarrow.parquet as pq
 
 from shoal.arrow import to_arrow_array
 from shoal.errors import AlreadyExists, OutputError, SettingsError
-from shoal.io.owners import with_random_owners
+from shoal.io.numbering import numbered, taken
 from shoal.io.private import private_folder, sync_folder
 from shoal.io.table import describe, release_batches
-from shoal.lists import even_ranges, offsets_of, take_lists
+from shoal.lists import offsets_of
+from shoal.parallel import ahead
 from shoal.points import PointRelease
-from shoal.release import Claim, Members, Release
+from shoal.release import Members, Release
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from numpy.typing import NDArray
+    from shoal.io.numbering import Numbered
+    from shoal.release import Claim
 
 __all__ = ["audit_table", "manifest_path", "refuse_existing", "refuse_form", "write_release"]
 
 PUBLIC, PRIVATE = 0o644, 0o600
-_COPIED = 1 << 20
+# Boxes have edges in common, which dictionaries hold once; points have next to nothing in common but their steps.
+_POINT_ENCODING = {"use_dictionary": ["uid"], "column_encoding": {"datetime": "DELTA_BINARY_PACKED"}}
 
 
 def write_release(
@@ -56,7 +58,7 @@ def write_release(
     compact: bool = False,
     seed: int | None = None,
     check: Callable[[Path, pa.Table | None], object] | None = None,
-) -> Release | PointRelease:
+) -> Numbered:
     """Publish a release: data file, manifest and, if asked for, the private audit file and run record.
 
     Parameters
@@ -74,8 +76,9 @@ def write_release(
     check
         Called with the written file and the audit table before anything is moved into place; it raises to refuse.
 
-    Guarantee: afterwards either a whole release is there or none. Gives the release as it was published.
-    A seeded release claims nothing unless its records are identical in groups: seeds can be guessed.
+    Guarantee: afterwards either a whole release is there or none. Gives what was published, and under which numbers.
+    A seeded release claims nothing unless its records are identical in groups: seeds can be guessed. Memory: some
+    batches of a million rows; the records are brought into their order on the way.
     """
     target = Path(path)
     final = [target, manifest_path(target), *(Path(p) for p in (audit, run_record) if p is not None)]
@@ -86,19 +89,20 @@ def write_release(
         raise SettingsError("this release was read from a file: who is in which record is not known")
     if compact and isinstance(release, Release):
         release = _compacted(release)
-    published = _pseudonymised(release, seed)
-    members = audit_table(published)
+    published = numbered(release, seed)
+    members = audit_table(published.release, published.members())
     with ExitStack() as open_folders:
         staged = [open_folders.enter_context(private_folder(path.parent)) / path.name for path in final[:1] + final[2:]]
-        _write_tables(staged[0], release_batches(published, geo=geo), PUBLIC)
+        rows = release_batches(published.release, published.order, geo=geo)
+        _write_tables(staged[0], rows, PUBLIC, **(_POINT_ENCODING if points else {}))
         staged.insert(1, manifest_path(staged[0]))
-        _write_json(staged[1], _manifest(published, staged[0], seeded=_is_seeded(published, seed)), PUBLIC)
+        _write_json(staged[1], _manifest(published.release, staged[0], seed), PUBLIC)
         if check is not None:
             check(staged[0], members)
         if audit is not None:
             _write_tables(staged[2], iter([members]), PRIVATE)
         if run_record is not None:
-            _write_json(staged[-1], _run_record(published, record or {}, seed), PRIVATE)
+            _write_json(staged[-1], _run_record(published.release, record or {}, seed), PRIVATE)
         moves = list(zip(staged, final, strict=True))
         _move_into_place([*moves[2:], moves[0], moves[1]], overwrite=overwrite)
     return published
@@ -146,15 +150,16 @@ def refuse_existing(paths: Iterable[Path], *, overwrite: bool) -> None:
             raise AlreadyExists(f"{path.name} is there already; choose another name or give --overwrite")
 
 
-def audit_table(release: Release | PointRelease) -> pa.Table | None:
+def audit_table(release: Release | PointRelease, members: Members[Any] | None = None) -> pa.Table | None:
     """Give who is in which record (record, owner, member), labels as strings; None if it is not known.
 
+    `members` are those of the release, unless its records are published in another order.
     Users who are in no record at all have one row with `record` null. Where users were merged for some time only,
     `t_start` and `t_end` say when; they are null for the owner.
     """
-    if release.members is None:
+    members = members or release.members
+    if members is None:
         return None
-    members = release.members
     labels = members.people.labels.cast(pa.string())
     record = np.repeat(np.arange(len(release)), np.diff(members.offsets))
     owner = members.owners[record]
@@ -175,46 +180,6 @@ def audit_table(release: Release | PointRelease) -> pa.Table | None:
     return pa.table(columns)
 
 
-def _pseudonymised(release: Release | PointRelease, seed: int | None) -> Release | PointRelease:
-    """Give the records in random order, numbered by it, with no trace of the input's; owners may be left to chance."""
-    n = len(release)
-    chance = None if seed is None else np.random.default_rng(seed)
-    if chance is None:
-        order = np.argsort(np.frombuffer(os.urandom(8 * n), np.uint64), kind="stable")
-    else:
-        order = chance.permutation(n)
-    members: Members[Any] | None = release.members
-    if members is not None:
-        members = with_random_owners(members, chance)
-        member_offsets, kept = take_lists(members.offsets, order)
-        spans = None if members.spans is None else members.spans[kept]
-        members = Members(members.owners[order], member_offsets, members.indices[kept], members.people, spans=spans)
-    claim = release.claim
-    if seed is not None and claim.name != "k-anonymity":
-        claim = Claim("none", why="research")
-    if isinstance(release, PointRelease):
-        offsets, ms, lng, lat = _taken(release.offsets, order, release.ms, release.lng, release.lat)
-        return replace(release, offsets=offsets, ms=ms, lng=lng, lat=lat, members=members, claim=claim)
-    multiplicity = None if release.multiplicity is None else release.multiplicity[order]
-    offsets, boxes = _taken(release.offsets, order, release.boxes)
-    return replace(release, offsets=offsets, boxes=boxes, members=members, claim=claim, multiplicity=multiplicity)
-
-
-def _is_seeded(release: Release | PointRelease, seed: int | None) -> bool:
-    return seed is not None or (isinstance(release, PointRelease) and release.seeded)
-
-
-def _taken(offsets: NDArray[np.int64], records: NDArray[np.int64], *columns: NDArray[Any]) -> list[NDArray[Any]]:
-    """Give the offsets and columns of some records, copied a few at a time."""
-    taken = offsets_of(np.diff(offsets)[records])
-    copies = [np.empty((taken[-1], *column.shape[1:]), column.dtype) for column in columns]
-    for start, stop in even_ranges(np.diff(taken), _COPIED):
-        _, rows = take_lists(offsets, records[start:stop])
-        for copy, column in zip(copies, columns, strict=True):
-            copy[taken[start] : taken[stop]] = column[rows]
-    return [taken, *copies]
-
-
 def _compacted(release: Release) -> Release:
     """Keep one record of each group of identical ones, with the number of users it stands for."""
     first: dict[bytes, int] = {}
@@ -226,14 +191,15 @@ def _compacted(release: Release) -> Release:
     if members is not None:
         by_group = np.argsort(group, kind="stable")
         members = Members(members.owners[kept], offsets_of(counts), members.owners[by_group], members.people)
-    offsets, boxes = _taken(release.offsets, kept, release.boxes)
+    offsets, boxes = taken(release.offsets, kept, release.boxes)
     return replace(release, offsets=offsets, boxes=boxes, members=members, multiplicity=counts.astype(np.int32))
 
 
-def _manifest(release: Release | PointRelease, path: Path, *, seeded: bool) -> dict[str, Any]:
+def _manifest(release: Release | PointRelease, path: Path, seed: int | None) -> dict[str, Any]:
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     counts = {key: _two_digits(value) for key, value in _counts(release).items()}
+    seeded = seed is not None or (isinstance(release, PointRelease) and release.seeded)
     return {"shoal": describe(release), "counts": counts, "seeded": seeded, "files": {path.name: digest}}
 
 
@@ -258,22 +224,22 @@ def _run_record(release: Release | PointRelease, record: dict[str, Any], seed: i
     return {"shoal": describe(release), "counts": counts, "seed": seed, **record}
 
 
-def _write_tables(path: Path, tables: Iterator[pa.Table], mode: int) -> None:
+def _write_tables(path: Path, tables: Iterator[pa.Table], mode: int, **encoding: Any) -> None:
     """Write tables of one schema, one after the other; each is made while the one before it is written."""
+    as_text = path.suffix.lower() != ".parquet"
     quoting = "needed" if mode == PRIVATE else "none"  # labels may hold commas, published values never do
-    with _new_file(path, mode) as file, ThreadPoolExecutor(1) as pool:
-        table = next(tables)
-        if path.suffix.lower() == ".parquet":
-            writer = pq.ParquetWriter(file, table.schema, compression="zstd")
-        else:
-            file.write((",".join(table.column_names) + "\n").encode())
-            options = pa_csv.WriteOptions(include_header=False, quoting_style=quoting)
-            writer = pa_csv.CSVWriter(file, _as_text(table).schema, write_options=options)
-        with writer:
-            while table is not None:
-                following = pool.submit(next, tables, None)
-                writer.write_table(table if path.suffix.lower() == ".parquet" else _as_text(table))
-                table = following.result()
+    writer: Any = None
+    with _new_file(path, mode) as file, ExitStack() as open_writer:
+        for made in ahead(tables):
+            table = _as_text(made) if as_text else made
+            if writer is None and as_text:
+                file.write((",".join(table.column_names) + "\n").encode())
+                options = pa_csv.WriteOptions(include_header=False, quoting_style=quoting)
+                writer = open_writer.enter_context(pa_csv.CSVWriter(file, table.schema, write_options=options))
+            elif writer is None:
+                parquet = pq.ParquetWriter(file, table.schema, compression="zstd", **encoding)
+                writer = open_writer.enter_context(parquet)
+            writer.write_table(table)
 
 
 def _as_text(table: pa.Table) -> pa.Table:

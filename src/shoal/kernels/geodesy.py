@@ -12,7 +12,19 @@ from typing import Any
 
 from shoal.jit import jit
 
-__all__ = ["EARTH_M", "across", "arc_m", "chord_m", "geocentric", "move", "place", "places", "toward", "upward"]
+__all__ = [
+    "EARTH_M",
+    "across",
+    "arc_m",
+    "chord_m",
+    "geocentric",
+    "move",
+    "place",
+    "place_after",
+    "places",
+    "toward",
+    "upward",
+]
 
 EARTH_M = 6_371_008.8  # the mean radius
 _A = 6_378_137.0
@@ -35,6 +47,29 @@ def geocentric(lng: Any, lat: Any) -> Any:
 def place(x: Any, y: Any, z: Any) -> Any:
     """Give the degrees (lng, lat) of a point of the surface; exact for points of the ellipsoid."""
     return math.atan2(y, x) * _DEGREES, math.atan2(z, (1.0 - _E2) * math.sqrt(x * x + y * y)) * _DEGREES
+
+
+@jit
+def place_after(lng: Any, lat: Any, x: Any, y: Any, z: Any, to_x: Any, to_y: Any, to_z: Any) -> Any:
+    """Give the degrees of a point of the surface, quickly if the point before it, of known degrees, is near.
+
+    Each time an error of up to 3e-14 degrees is added to that of the point before.
+    """
+    turn = x * to_y - y * to_x, x * to_x + y * to_y
+    level, to_level = math.sqrt(x * x + y * y), math.sqrt(to_x * to_x + to_y * to_y)
+    rise = level * to_z - z * to_level, (1.0 - _E2) * level * to_level + z * to_z / (1.0 - _E2)
+    if not (abs(turn[0]) < 1e-3 * turn[1] and abs(rise[0]) < 1e-3 * rise[1]):
+        return place(to_x, to_y, to_z)
+    lng += _small_angle(turn[0] / turn[1])
+    if abs(lng) > 180.0:
+        lng -= math.copysign(360.0, lng)
+    return lng, lat + _small_angle(rise[0] / rise[1])
+
+
+@jit
+def _small_angle(t: Any) -> Any:
+    """Give the arc tangent in degrees, exact below a thousandth."""
+    return t * (1.0 - t * t * (1.0 / 3.0 - t * t * 0.2)) * _DEGREES
 
 
 @jit

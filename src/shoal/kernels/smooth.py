@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from shoal.jit import jit
-from shoal.kernels.geodesy import EARTH_M, chord_m, geocentric, move, place, toward
+from shoal.kernels.geodesy import EARTH_M, chord_m, geocentric, move, place_after, toward
 
 __all__ = ["most_points", "smooth_traces"]
 
@@ -73,10 +75,11 @@ def smooth_traces(
             away = (to_x - x) ** 2 + (to_y - y) ** 2 + (to_z - z) ** 2
             while away >= chord2:
                 dx, dy, dz = toward(x, y, z, to_x, to_y, to_z)
-                x, y, z = move(x, y, z, dx, dy, dz, ahead, down)
-                here_lng, here_lat = place(x, y, z)
-                out_lng[end + found] = round(here_lng * _SCALE) / _SCALE
-                out_lat[end + found] = round(here_lat * _SCALE) / _SCALE
+                new_x, new_y, new_z = move(x, y, z, dx, dy, dz, ahead, down)
+                here_lng, here_lat = place_after(here_lng, here_lat, x, y, z, new_x, new_y, new_z)
+                x, y, z = new_x, new_y, new_z
+                out_lng[end + found] = np.rint(here_lng * _SCALE) / _SCALE
+                out_lat[end + found] = np.rint(here_lat * _SCALE) / _SCALE
                 found += 1
                 if found == 1:
                     first_ms = ms[i]

@@ -8,8 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 
 from shoal.kernels.marginal import Placed, place_leftovers
 from shoal.kernels.pick import capped_entries, cheapest_entries, join_clusters
@@ -142,6 +140,9 @@ def _assignment(
     price: Callable[[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]], NDArray[np.float64]] | None,
 ) -> NDArray[np.int64] | None:
     """Give every row a column that is not in its list, at the least total cost; None if the arcs do not suffice."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import min_weight_full_bipartite_matching
+
     fresh = (lists[arcs.rows] != arcs.columns[:, None]).all(axis=1)
     rows, columns = arcs.rows[fresh], arcs.columns[fresh]
     cost = arcs.costs[fresh] if price is None or lists.shape[1] == 1 else price(lists, rows, columns)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["GeoIndistinguishability", "parse_epsilon"]
 
-_FIX_NS, _FIX_BYTES = 900.0, 48
+_FIX_NS, _FIX_BYTES = 900.0, 24
 _BLOCK = 1 << 17  # fixes between two looks at Ctrl-C
 _DRAW_BYTES = 16  # of a fix: two numbers of 64 bits
 _LN = re.compile(r"\s*ln\s*\(\s*(\d{1,9}(?:\.\d{1,9})?)\s*\)\s*/\s*(\d{1,9}(?:\.\d{1,9})?)\s*")
@@ -66,7 +66,7 @@ class GeoIndistinguishability(PointMethod):
     generator; only a seed, for research, makes it repeatable, and then nothing is claimed.
     Guarantee: `geo-indistinguishability(ε)` for each point; a person loses ε for each of hers, `total_per_m` for the
     one with most. Not guaranteed: anything about places where people stay: noise over many fixes averages out.
-    Cost: linear, about a microsecond a fix; 24 bytes a point, twice while records are shuffled.
+    Cost: linear, about a microsecond a fix; 24 bytes a point.
 
     >>> import shoal
     >>> table = shoal.synthesize(users=5, kind="gps", scene="town", days=1, seed=1)

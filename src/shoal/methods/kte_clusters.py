@@ -5,9 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.sparse import coo_array, diags_array
-from scipy.sparse.linalg import eigsh
-from scipy.spatial import cKDTree
 
 from shoal.interrupt import raise_if_asked
 from shoal.kernels.merge import owner_cost_pairs
@@ -15,6 +12,7 @@ from shoal.parallel import run_ranges
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+    from scipy.sparse import coo_array
 
     from shoal.methods.kte_pieces import Pieces
 
@@ -52,6 +50,9 @@ def spectral_labels(pieces: Pieces, k: int, *, threads: int | None = None) -> ND
 
 def _affinity(pieces: Pieces, here: NDArray[np.int64]) -> coo_array:
     """Give the sparse, symmetric affinities of the pieces of an epoch."""
+    from scipy.sparse import coo_array
+    from scipy.spatial import cKDTree
+
     box = pieces.bounds[here]
     scale = np.array([max(1.0, _SOON * pieces.length), _NEAR, _NEAR])
     points = ((box[:, 0::2] + box[:, 1::2]) / 2 - box[0, 0::2]) / scale
@@ -69,6 +70,9 @@ def _affinity(pieces: Pieces, here: NDArray[np.int64]) -> coo_array:
 
 def _clusters(affinity: coo_array, n: int) -> NDArray[np.int64]:
     """Cut a graph into n clusters, by its leading eigenvectors and k-means from far-apart starts."""
+    from scipy.sparse import diags_array
+    from scipy.sparse.linalg import eigsh
+
     size = affinity.shape[0]
     scale = diags_array(1 / np.sqrt(affinity.sum(axis=1)))
     start = np.ones(size)

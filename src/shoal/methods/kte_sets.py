@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.spatial import cKDTree
 
 from shoal.interrupt import raise_if_asked
 from shoal.kernels.kte import Others, Parts, arc_costs, hide_round, hold, task_of
@@ -346,6 +345,8 @@ def _nearest(
 
     Where most of the nearest were used before, more are looked at.
     """
+    from scipy.spatial import cKDTree
+
     target = subset.target[:, turn]
     seeking = np.flatnonzero(target < 0)
     left = np.delete(np.arange(len(target)), target[target >= 0])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal.parallel import run_ranges
+from shoal.parallel import ahead, run_ranges
 from shoal.verifier.arrays import fresh
 from shoal.verifier.published import read_points
 from shoal.verifier.scan import report_form
@@ -66,7 +66,7 @@ def scan_points(findings: Findings, file: File, *, keep: bool, threads: int | No
     odd: Counter[str] = Counter()
     runs = _Runs()
     readable = True
-    for columns in read_points(findings, file, odd):
+    for columns in ahead(read_points(findings, file, odd)):
         if columns is None:
             readable = False
             break

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shoal.parallel import ahead
 from shoal.verifier.arrays import fresh, narrow, spread, starts_of
 from shoal.verifier.geometry import Polygons
 from shoal.verifier.published import read_columns
@@ -63,7 +64,7 @@ def scan_file(
     polygons = Polygons() if "geometry" in file.names else None
     rows = _Rows()
     readable = True
-    for columns in read_columns(findings, file, grid.crs, odd, own=own):
+    for columns in ahead(read_columns(findings, file, grid.crs, odd, own=own)):
         if columns is None:
             readable = False
             break
