@@ -25,10 +25,10 @@ demo: $(VENV)/.run
 	$(BIN)/shoal demo
 
 test: $(VENV)/.test
-	$(PYTEST) -n auto -m "not slow"
+	$(PYTEST) -n auto --cov -m "not slow"
 
 test-all: $(VENV)/.test
-	$(PYTEST) -n auto
+	$(PYTEST) -n auto --cov
 
 lint: $(VENV)/.test $(VENV)/.lint
 	$(BIN)/ruff check .

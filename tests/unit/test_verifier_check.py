@@ -312,6 +312,36 @@ def test_a_broken_manifest_is_a_failure(text, tmp_path):
     assert verify(PEOPLE, path).failures == ("integrity",)
 
 
+MALFORMED = {
+    "a member is missing": lambda manifest: manifest.pop("seeded"),
+    "a member too many": lambda manifest: manifest.update(note=1),
+    "seeded is no truth value": lambda manifest: manifest.update(seeded=0),
+    "counts are a list": lambda manifest: manifest.update(counts=[1, 2, 3, 4]),
+    "files are a list": lambda manifest: manifest.update(files=list(manifest["files"])),
+    "the shoal object is text": lambda manifest: manifest.update(shoal="k-anonymity"),
+    "a count is missing": lambda manifest: manifest["counts"].pop("samples_created"),
+    "a count too many": lambda manifest: manifest["counts"].update(users=1),
+    "a count is a fraction": lambda manifest: manifest["counts"].update(samples_created=0.0),
+    "a count is a truth value": lambda manifest: manifest["counts"].update(samples_created=False),
+    "a count is below zero": lambda manifest: manifest["counts"].update(samples_suppressed=-1),
+    "no file": lambda manifest: manifest.update(files={}),
+    "a file elsewhere": lambda manifest: manifest["files"].update({"../x": "0" * 64}),
+    "a hash is no text": lambda manifest: manifest["files"].update({"release.parquet": 7}),
+}
+
+
+@pytest.mark.parametrize("fault", MALFORMED)
+def test_a_malformed_manifest_is_told_from_a_false_one(fault, tmp_path):
+    path, _ = ring(PEOPLE, K).write(tmp_path)
+    file = tmp_path / "release.parquet.manifest.json"
+    manifest = json.loads(file.read_text())
+    MALFORMED[fault](manifest)
+    file.write_text(json.dumps(manifest))
+    verdict = verify(PEOPLE, path)
+    assert verdict.failures == ("integrity",)
+    assert "The manifest is malformed: its members are not those of the format." in verdict.messages
+
+
 @pytest.mark.parametrize("stated", [None, "null"], ids=["whole", "null"])
 def test_without_its_manifest_it_is_no_release(stated, tmp_path):
     path, audit = ring(PEOPLE, K).write(tmp_path)
