@@ -76,6 +76,7 @@ def true_places(folder, table):
 def test_the_untouched_ones_hold(folder, tmp_path, name):
     verdict = check(folder, name, rewritten(folder, name, tmp_path))
     assert verdict.ok, verdict.messages
+    assert str(verdict.shown).partition("(")[0] == {"noisy": "geo-indistinguishability", "smooth": "none"}[name]
     assert verdict.figures["points"] == pq.read_metadata(folder / f"{name}.parquet").num_rows
 
 
@@ -85,12 +86,21 @@ def swap_rows(table):
     return table.take(order)
 
 
+def last_of(table, uid):
+    rows = np.flatnonzero(columns(table)["uid"] == uid)
+    return np.arange(len(table)) == rows[-1]
+
+
 TABLES = {
     "an extra column": (lambda t: t.append_column("name", pa.array(["x"] * len(t))), "1 are too many"),
     "columns in another order": (lambda t: t.select(["uid", "datetime", "lng", "lat"]), "in its order"),
     "more decimals": (lambda t: put(t, "lat", columns(t)["lat"] + 1e-10), "seven decimals"),
     "a place off the Earth": (
         lambda t: put(t, "lat", np.where(np.arange(len(t)) == 5, 95.0, columns(t)["lat"])),
+        "1 points have values that are missing or out of range",
+    ),
+    "a time of no year": (
+        lambda t: put(t, "datetime", np.where(last_of(t, 0), 2**60, columns(t)["datetime"].astype("i8"))),
         "1 points have values that are missing or out of range",
     ),
     "no number": (

@@ -171,8 +171,7 @@ def _is_plain_crs(crs: str | None) -> bool:
     if crs is None or _CODE.fullmatch(crs):
         return True
     terms = [term.partition("=") for term in crs.split(" ")]
-    names = [name[1:] for name, _, _ in terms]
-    return len(set(names)) == len(names) and all(
+    return len({name for name, _, _ in terms}) == len(terms) and all(
         name.startswith("+")
         and name[1:] in _TERMS
         and bool(equals) == bool(_TERMS[name[1:]])
