@@ -20,7 +20,7 @@ from shoal.verifier import check, geometry, verify
 from shoal.verifier.grid import Grid
 from shoal.verifier.header import _is_plain_claim, check_header
 from shoal.verifier.verdict import Findings
-from tests.releases import FRAME, Record, grouped, merge, people_of, ring, samples_of, toy_people
+from tests.releases import FRAME, Record, bounds, grouped, merge, people_of, ring, samples_of, toy_people
 
 K = 3
 PEOPLE = toy_people(users=30, samples=8, seed=4)
@@ -808,3 +808,65 @@ def test_csv_must_be_written_to_the_letter(before, after, tmp_path):
     path.write_text(text.replace(before, after, 1))
     verdict = verify(PEOPLE, path, k=K)
     assert {"integrity", "leaks"} <= set(verdict.failures)
+
+
+# Boxes about some of a group only, as two-stage merging makes them
+
+
+def in_pieces(people, k):
+    """Give identical groups whose records have a box for every minute in which a member has a sample."""
+    draft = grouped(people, k)
+    for record in draft.records:
+        minutes = {}
+        for member in record.members:
+            for sample in samples_of(people, member):
+                minutes.setdefault(sample[0], []).append(sample)
+        record.boxes = [bounds(samples) for _, samples in sorted(minutes.items())]
+    parameters = {"k": k, "merge": "two-stage"}
+    draft.edit_shoal = lambda shoal: {**shoal, "method": "glove", "parameters": parameters}
+    return draft
+
+
+def test_pieces_of_a_group_hold_one_way_only(tmp_path):
+    draft = in_pieces(PEOPLE, K)
+    path, audit = draft.write(tmp_path)
+    for shown in (None, audit):
+        verdict = verify(PEOPLE, path, audit=shown)
+        assert verdict.ok, verdict.messages
+        assert verdict.figures["min_cover"] == verdict.figures["min_group"] == K
+    draft.edit_shoal = lambda shoal: shoal
+    path, _ = draft.write(tmp_path)
+    assert "identical" in verify(PEOPLE, path).failures
+
+
+@pytest.mark.parametrize("user", [0, 1, len(PEOPLE) - 1])
+def test_whoever_loses_a_minute_is_in_no_record_of_pieces(user, tmp_path):
+    draft = in_pieces(PEOPLE, K)
+    gone = samples_of(PEOPLE, user)[0]
+    for record in draft.records:
+        if user in record.members:
+            record.boxes = [box for box in record.boxes if not box[0] <= gone[0] <= box[1]]
+    path, _ = draft.write(tmp_path)
+    verdict = verify(PEOPLE, path)
+    assert "identical" in verdict.failures
+    left_out = {m for m in range(len(PEOPLE)) if not any(holds_all(record, m) for record in draft.records)}
+    assert user in left_out
+    assert f"{len(left_out):,} users are not inside the record of a group." in verdict.messages
+    assert verdict.figures["min_cover"] == 0
+
+
+def holds_all(record, user):
+    return all(
+        any(b[0] <= t <= b[1] and b[2] <= x <= b[3] and b[4] <= y <= b[5] for b in record.boxes)
+        for t, x, y in samples_of(PEOPLE, user)
+    )
+
+
+def test_a_piece_without_anybody_is_a_lie(tmp_path):
+    draft = in_pieces(PEOPLE, K)
+    _, t, x, _, y, _ = draft.records[0].boxes[-1]
+    for record in draft.records:
+        if record.members == draft.records[0].members:
+            record.boxes.append([t + 1, t + 1, x, x, y, y])
+    path, _ = draft.write(tmp_path)
+    assert "truth" in verify(PEOPLE, path).failures

@@ -1,12 +1,13 @@
 """The statistics behind order leaks: fair to fresh random numberings, hard on the others."""
 
+import math
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from shoal.verifier.order import _follows, _too_many, _trend, check_numbering
+from shoal.verifier.order import _LEAST_P, _follows, _too_many, _trend, check_numbering
 from shoal.verifier.verdict import Findings
 
 
@@ -81,3 +82,11 @@ def test_numbers_that_follow_something(said, put, turn):
     check_numbering(findings, records)
     assert len(findings.problems) == (said is not None)
     assert said is None or said in findings.problems[0]
+
+
+@pytest.mark.parametrize("expected", [0.2, 1.0, 3.0])
+def test_too_many_are_as_many_as_chance_hardly_gives(expected):
+    """The tail of the Poisson distribution, summed term by term."""
+    terms = [math.exp(-expected) * expected**n / math.factorial(n) for n in range(60)]
+    for seen in range(40):
+        assert _too_many(seen, expected) == (math.fsum(terms[seen:]) < _LEAST_P)
