@@ -362,10 +362,17 @@ def test_an_audit_may_be_a_csv_file(tmp_path):
     pa_csv.write_csv(HIDDEN.audit(), tmp_path / "audit.csv")
     verdict = verify(PEOPLE, path, audit=tmp_path / "audit.csv")
     assert verdict.ok, verdict.messages
+
+
+@pytest.mark.parametrize("names", [["t_start"], ["t_end"], ["t_start", "t_end"]])
+def test_the_times_of_an_audit_are_timestamps(names, tmp_path):
+    path, _ = HIDDEN.write(tmp_path)
     table = HIDDEN.audit()
-    for name in ("t_start", "t_end"):
+    for name in names:
         table = table.set_column(table.column_names.index(name), name, table[name].cast(pa.int64()))
-    assert verify(PEOPLE, path, audit=table).failures == ("audit",)
+    verdict = verify(PEOPLE, path, audit=table)
+    assert verdict.failures == ("audit",)
+    assert "The times of the audit are not timestamps." in verdict.messages
 
 
 # What is asked
