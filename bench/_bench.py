@@ -11,7 +11,6 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
-import duckdb
 import numpy as np
 
 RESULTS = Path(__file__).parent / "results"
@@ -83,6 +82,8 @@ def report(name, rows, facts=None):
 
 def some_users(source, target, users, *, rows=1):
     """Copy the rows of so many users, of those who have at least `rows`, drawn by a hash of their labels."""
+    import duckdb
+
     drawn = f"GROUP BY uid HAVING count(*) >= {rows} ORDER BY md5(uid::VARCHAR) LIMIT {users}"
     copied = f"SELECT * FROM '{source}' WHERE uid IN (SELECT uid FROM '{source}' {drawn})"
     duckdb.connect().execute(f"COPY ({copied}) TO '{target}' (FORMAT parquet)")

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from shoal.release import Tabular
 
+    Edges = tuple[NDArray[np.int64], ...]
+
 __all__ = ["FORMAT", "describe", "release_batches", "release_from_table", "release_table"]
 
 FORMAT = 1
@@ -61,19 +63,19 @@ def release_batches(
     if not isinstance(release, Release | PointRelease):
         raise TypeError("a release is boxes or points")
     order = np.arange(len(release)) if order is None else order
-    edges = even_ranges(np.diff(release.offsets)[order], _BATCH) or [(0, 0)]
-    for start, stop in edges:
+    for start, stop in even_ranges(np.diff(release.offsets)[order], _BATCH) or [(0, 0)]:
         offsets, rows = take_lists(release.offsets, order[start:stop])
         uid = np.repeat(np.arange(start, stop, dtype=np.int64), np.diff(offsets))
         columns, metadata = {"uid": to_arrow_array(uid)}, {"shoal": json.dumps(describe(release))}
         if isinstance(release, PointRelease):
             columns |= _point_columns(release, rows)
         else:
-            columns |= _box_columns(release, rows)
+            edges = _edges(release, rows)
+            columns |= _box_columns(release.frame, edges)
             if release.multiplicity is not None:
                 columns["count"] = to_arrow_array(release.multiplicity[order[uid]].astype(np.int32))
             if geo:
-                columns["geometry"] = _polygons(release, rows)
+                columns["geometry"] = _polygons(release.frame, edges)
                 metadata["geo"] = json.dumps(_GEO)
         yield pa.table(columns).replace_schema_metadata(metadata)
 
@@ -86,10 +88,9 @@ def _point_columns(release: PointRelease, rows: NDArray[np.int64]) -> dict[str, 
     }
 
 
-def _box_columns(release: Release, rows: NDArray[np.int64]) -> dict[str, pa.Array]:
-    frame = release.frame
-    start_s, end_s, west, east, south, north = _edges(release, rows)
-    if len(rows) and max(int(np.abs(edge).max()) for edge in (west, east, south, north)) >= 2**31:
+def _box_columns(frame: Frame, edges: Edges) -> dict[str, pa.Array]:
+    start_s, end_s, west, east, south, north = edges
+    if len(west) and max(int(np.abs(edge).max()) for edge in (west, east, south, north)) >= 2**31:
         raise TooLarge("box edges do not fit 32-bit metres; use a CRS whose origin is closer to the data")
     columns: dict[str, pa.Array] = {
         "t_start": to_arrow_array(start_s * 1000).cast(_TIME),
@@ -106,7 +107,7 @@ def _box_columns(release: Release, rows: NDArray[np.int64]) -> dict[str, pa.Arra
     return columns
 
 
-def _edges(release: Release, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
+def _edges(release: Release, rows: NDArray[np.int64]) -> Edges:
     """Give the half-open edges of some boxes: start and end in seconds, west, east, south, north in metres."""
     frame = release.frame
     t0, t1, x0, x1, y0, y1 = release.boxes[rows].T.astype(np.int64)
@@ -121,13 +122,12 @@ _GEO = {
 }
 
 
-def _polygons(release: Release, rows: NDArray[np.int64]) -> pa.Array:
+def _polygons(frame: Frame, edges: Edges) -> pa.Array:
     """Give the corners of some boxes in degrees as WKB, counter-clockwise."""
-    frame = release.frame
     if frame.crs is None:
         raise SettingsError("polygons need geography: this data came as grid cells without a CRS")
-    _, _, west, east, south, north = _edges(release, rows)
-    wkb = np.zeros(len(rows), _WKB)
+    _, _, west, east, south, north = edges
+    wkb = np.zeros(len(west), _WKB)
     wkb["order"], wkb["kind"], wkb["rings"], wkb["points"] = 1, 3, 1, 5
     corners = ((west, south), (east, south), (east, north), (west, north), (west, south))
     for n, (easting, northing) in enumerate(corners):
