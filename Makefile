@@ -25,7 +25,7 @@ demo: $(VENV)/.run
 	$(BIN)/shoal demo
 
 test: $(VENV)/.test
-	$(PYTEST) -n auto --cov -m "not slow"
+	$(PYTEST) -n auto --cov -m "not slow" --hypothesis-profile same
 
 test-all: $(VENV)/.test
 	$(PYTEST) -n auto --cov

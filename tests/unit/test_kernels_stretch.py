@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import shoal
@@ -23,10 +23,11 @@ def terms_of(stretch, frame=GRID):
 
 
 # Short reaches, so that caps are met; the last has no round numbers.
+SHORT = Stretch(space_max_m=500, time_max_s=600)
 stretches = st.sampled_from(
     [
         Stretch(),
-        Stretch(space_max_m=500, time_max_s=600),
+        SHORT,
         Stretch(space_max_m=1000, time_max_s=300, space_weight=0.25),
         Stretch(space_max_m=777, time_max_s=913, space_weight=0.3),
     ]
@@ -73,6 +74,7 @@ def test_boxes_equal_the_slow_twin(a, b, n_a, n_b, stretch):
 
 @settings(max_examples=150, deadline=None)
 @given(boxes, boxes, people, people, stretches)
+@example([(10, 10, 0, 0, 0, 0)], [(0, 0, 0, 0, 0, 0), (10, 10, 0, 0, 5, 5)], 1, 1, SHORT)  # both caps
 def test_the_nearest_box_is_the_first_at_the_least_effort(a, b, n_a, n_b, stretch):
     rows, reach = packed(a, b)
     at, space, time = np.empty(len(a), np.int64), np.empty(len(a)), np.empty(len(a))
@@ -86,6 +88,7 @@ def test_the_nearest_box_is_the_first_at_the_least_effort(a, b, n_a, n_b, stretc
 
 @settings(max_examples=150, deadline=None)
 @given(samples, samples, stretches)
+@example([(0, 0, 0), (10, 0, 0)], [(0, 0, 0), (10, 0, 5)], SHORT)  # both caps
 def test_samples_equal_the_slow_twin(a, b, stretch):
     first, second = oracle.as_boxes(a), oracle.as_boxes(b)
     scale = stretch.scale(GRID)

@@ -126,13 +126,13 @@ def effort_sum(t: Ints32, x: Ints32, y: Ints32, a0: int, a1: int, b0: int, b1: i
 def nearest_parts(
     t: Ints32, x: Ints32, y: Ints32, a0: int, a1: int, b0: int, b1: int, scale: Scale, space: Ints, time: Ints
 ) -> None:
-    """Fill the part of space and of time in the least effort from each of the samples a0…a1 to b0…b1."""
+    """Fill the part of space and of time of the first of b0…b1 at the least effort from each of the samples a0…a1."""
     j = b0
     for i in range(a0, a1):
         while j < b1 and t[j] < t[i]:
             j += 1
         best, at = near_sample(t, x, y, i, b0, b1, j, scale, 0)
-        if best > scale.time_cap:
+        if best >= scale.time_cap:  # an earlier one beyond the cap may cost no more
             best, at = any_sample(t, x, y, i, b0, b1, scale)
         time[i - a0] = min(scale.time * abs(int(t[at]) - t[i]), scale.time_cap)
         space[i - a0] = best - time[i - a0]
@@ -297,7 +297,7 @@ def nearest_boxes(
         while j < b1 and boxes[j, 0] < boxes[i, 0]:
             j += 1
         best, found = _near_box(boxes, reach, i, b0, b1, j, n_a, n_b, scale)
-        if best > scale.time_cap * (n_a + n_b):
+        if best >= scale.time_cap * (n_a + n_b):  # an earlier one beyond the cap may cost no more
             best, found = _any_box(boxes, i, b0, b1, n_a, n_b, scale)
         at[i - a0] = found
         space[i - a0] = _space_of(boxes, i, found, n_a, n_b, scale) / whole
