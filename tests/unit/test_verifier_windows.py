@@ -109,6 +109,19 @@ def test_more_records_than_are_remembered():
     assert answers[0].counts.tolist() == answers[2].counts.tolist() == wanted["counts"]
 
 
+def test_more_boxes_around_a_sample_than_are_looked_at_together():
+    """Six hundred records of boxes of one size, in one place; of those around a sample some hold it, some don't."""
+    users = [[(1, 35, 35), (40, 41, 0), (70, 0, 0)], [(35, 1, 48), (36, 50, 2), (75, 9, 9)], [(2, 2, 2), (99, 3, 3)]]
+    records = [[[0, 32 + u % 16, 0, 32 + u // 20, 0, 40 + u % 20], [70, 102, 0, 40, 0, 40]] for u in range(600)]
+    unique = records_of(records)
+    weights = np.array([people for _, people in twin.people_of_records(users, records)])
+    wanted = twin.look_through(users, records, 30, 2)
+    found = look_through(original(users), unique, weights, length=30, k=2, exact=True, threads=1)
+    assert found.counts.tolist() == wanted["counts"]
+    assert len(set(wanted["counts"])) > 2
+    assert (found.told, found.outside) == (wanted["told"], wanted["outside"])
+
+
 @pytest.mark.parametrize("name", ["release.parquet", "release.csv"])
 @pytest.mark.parametrize("seed", range(3))
 def test_what_is_hidden_holds_with_and_without_the_audit(name, seed, tmp_path):
@@ -458,14 +471,14 @@ def test_what_all_records_tell_is_kept_word_by_word():
     draw = np.random.default_rng(1)
     for _ in range(300):
         words = int(draw.integers(1, 7))
-        told = np.where(draw.random((2, words)) < 0.5, 0, draw.integers(1, 2**63, (2, words))).astype(np.uint64)
-        bits = np.where(draw.random((1, words)) < 0.5, 0, draw.integers(1, 2**63, (1, words))).astype(np.uint64)
-        answer = _Answer(np.zeros(2, np.int64), told.copy(), np.array([[0, words]] * 2), np.zeros(2, bool))
-        _add(answer, 1, 2, bits, 0, 2)
-        common = told[1] & bits[0]
-        np.testing.assert_array_equal(answer.told, [told[0], common])
-        low, high = answer.span[1]
+        told, bits = np.where(draw.random((2, words)) < 0.5, 0, draw.integers(1, 2**63, (2, words))).astype(np.uint64)
+        answer = _Answer(np.zeros(1, np.int64), told.copy(), np.array([0, words]))
+        closed = [_add(answer, 1, bits[None], 0, 2) for _ in range(2)]
+        common = told & bits
+        np.testing.assert_array_equal(answer.told, common)
+        low, high = answer.span
         assert not common[:low].any()
         assert not common[high:].any()
-        assert bool(answer.done[1]) == (not common.any()) == (low == high)
-        assert answer.persons.tolist() == [0, 2]
+        assert closed == [False, not common.any()]
+        assert closed[1] == (low == high)
+        assert answer.persons.tolist() == [2]

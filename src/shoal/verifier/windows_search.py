@@ -1,10 +1,10 @@
 """Windows, looked through one by one: how many people fit, and what all of them tell beyond the window. Compiled.
 
 A record *fits* a window of a user if it holds all of her samples in it and has no box wholly inside the window
-without one of them. All windows that start, or end, at a sample are looked through, user after user. Records that
-fitted an earlier window of the user are tried first; then, only if the answer is still open, those that hold the
-sample are searched. It is open until k people were found and no sample outside is held by all of them: a further
-record can't change anything then.
+without one of them. All windows that start, or end, at a sample are looked through, user after user, by their last
+sample. Records that fitted an earlier window of the user are tried first; then, only if the answer is still open, those
+that hold the last sample and have held all before it in the window. It is open until k people were found and no sample
+outside is held by all of them: a further record can't change anything then.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ __all__ = ["WindowTally", "look_through"]
 
 _SAMPLES = 20_000  # of users in one call of the kernel: about a second
 _REMEMBERED = 1 << 25  # bytes for records that fitted other windows of the user
+_AT_ONCE = 256  # boxes looked at together
 _STARTS, _ENDS = 1, 2  # which of the two windows at a sample a record fits
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 
@@ -96,15 +97,43 @@ class _User(NamedTuple):
 
 
 class _Kept(NamedTuple):
-    """Records that fit some window of a user: `fits[j, n]` which of those at time j, `bits[n]` the samples it holds."""
+    """Records that fit some window of a user: `fits[j, n]` which of those at time j, `bits[n]` the samples it holds.
+
+    There are `size[0]` of them; `keeper[r]` is the last user that record r was kept for.
+    """
 
     record: Ints
     fits: NDArray[np.uint8]
     bits: NDArray[np.uint64]
+    size: Ints
+    keeper: Ints
+
+
+class _Holders(NamedTuple):
+    """The `at[1]` records that hold sample `at[0]` - 1, and the box of each that does.
+
+    `run[r]` is how many samples up to `latest[r]` record r has held without a break, of those looked at.
+    """
+
+    at: Ints
+    record: Ints
+    row: Ints
+    latest: Ints
+    run: Ints
+    inside: NDArray[np.uint8]
+
+
+class _Window(NamedTuple):
+    """The window of the samples low…high-1 that begins at `begin`, and ends with its last slot, `end`."""
+
+    low: int
+    high: int
+    begin: int
+    end: int
 
 
 class _Answer(NamedTuple):
-    """About the two windows at a time: the people found, the outside samples that all hold, and whether that is all.
+    """About a window: the people found, and the outside samples that all of them hold.
 
     `span` are the words of `told` that are not zero.
     """
@@ -112,7 +141,6 @@ class _Answer(NamedTuple):
     persons: Ints
     told: NDArray[np.uint64]
     span: Ints
-    done: NDArray[np.bool_]
 
 
 def look_through(
@@ -137,7 +165,7 @@ def look_through(
     """
     index = index_boxes(records)
     record = index.record.astype(np.int32)[index.entry]
-    around = records.boxes[index.rows[index.entry]]
+    around = np.ascontiguousarray(records.boxes[index.rows[index.entry]].T)
     tried = known or (np.zeros(len(people) + 1, np.int64), np.empty(0, np.int64))
     enough = np.iinfo(np.int64).max if exact else k  # people: a window that has them may be closed
     task = _Task(
@@ -186,30 +214,14 @@ def _holds(boxes: Any, b: int, t: int, x: int, y: int) -> bool:
 
 
 @jit
-def _starts_fit(task: _Task, low: int, high: int, row: int, last: int, end: int) -> bool:
-    """Say whether the boxes row…last-1, the first of which holds sample `low`, fit the window of samples low…high-1."""
+def _fits(task: _Task, window: _Window, row: int, first: int, last: int) -> bool:
+    """Say whether a record, the boxes first…last-1, fits a window; box `row` holds the last sample in it."""
     t, x, y, boxes = task.t, task.x, task.y, task.grid.boxes
+    if row + 1 < last and boxes[row + 1, 1] <= window.end:
+        return False
     b = row
     full = True
-    for p in range(low, high):
-        while b < last and boxes[b, 1] < t[p]:
-            if not full:
-                return False
-            b += 1
-            full = False
-        if b == last or not _holds(boxes, b, t[p], x[p], y[p]):
-            return False
-        full = True
-    return not (b + 1 < last and boxes[b + 1, 1] <= end)
-
-
-@jit
-def _ends_fit(task: _Task, low: int, high: int, row: int, first: int, begin: int) -> bool:
-    """Say whether the boxes first…row, the last of which holds sample high-1, fit the window of samples low…high-1."""
-    t, x, y, boxes = task.t, task.x, task.y, task.grid.boxes
-    b = row
-    full = True
-    for p in range(high - 1, low - 1, -1):
+    for p in range(window.high - 1, window.low - 1, -1):
         while b >= first and boxes[b, 0] > t[p]:
             if not full:
                 return False
@@ -218,7 +230,7 @@ def _ends_fit(task: _Task, low: int, high: int, row: int, first: int, begin: int
         if b < first or not _holds(boxes, b, t[p], x[p], y[p]):
             return False
         full = True
-    return not (b - 1 >= first and boxes[b - 1, 0] >= begin)
+    return not (b - 1 >= first and boxes[b - 1, 0] >= window.begin)
 
 
 @jit
@@ -308,6 +320,19 @@ def _reach(t: Any, start: int, n: int, told: Any, low: int, high: int, begin: in
 
 
 @jit
+def _keep(task: _Task, u: int, user: _User, r: int, kept: _Kept, most: int) -> tuple[_Kept, int]:
+    """Note what record r tells of the user and keep it if there is room, at most `most`; give where it is."""
+    n = kept.size[0]
+    if n + 1 == len(kept.record) and n + 1 < most:
+        kept = _wider(kept)
+    _note(task, user, r, kept.fits[:, n], kept.bits[n])
+    if n + 1 < most:  # else it is forgotten again: the last place is for that
+        kept.keeper[r], kept.record[n] = u, r
+        kept.size[0] += 1
+    return kept, n
+
+
+@jit
 def _wider(kept: _Kept) -> _Kept:
     """Give room for twice as many records."""
     n = len(kept.record)
@@ -315,136 +340,155 @@ def _wider(kept: _Kept) -> _Kept:
     fits = np.empty((len(kept.fits), 2 * n), np.uint8)
     bits = np.empty((2 * n, kept.bits.shape[1]), np.uint64)
     record[:n], fits[:, :n], bits[:n] = kept.record, kept.fits, kept.bits
-    return _Kept(record, fits, bits)
+    return _Kept(record, fits, bits, kept.size, kept.keeper)
 
 
 @jit
-def _try_first(task: _Task, u: int, user: _User, kept: _Kept, most: int, keeper: Ints) -> tuple[_Kept, int]:
-    """Note the records that are to be tried first."""
-    n = 0
+def _try_first(task: _Task, u: int, user: _User, kept: _Kept, most: int) -> _Kept:
+    """Keep the records that are to be tried first."""
     for e in range(task.tried[0][u], task.tried[0][u + 1]):
         r = task.tried[1][e]
-        if keeper[r] == u or task.weights[r] == 0 or not task.grid.apart[r] or n + 1 >= most:
-            continue
-        if n + 1 >= len(kept.record):
-            kept = _wider(kept)
-        _note(task, user, r, kept.fits[:, n], kept.bits[n])
-        keeper[r], kept.record[n] = u, r
-        n += 1
-    return kept, n
+        if kept.keeper[r] != u and task.weights[r] and task.grid.apart[r] and kept.size[0] + 1 < most:
+            kept, _ = _keep(task, u, user, r, kept, most)
+    return kept
 
 
 @jit
-def _begin(user: _User, j: int, answer: _Answer) -> None:
-    """Begin with everything outside the two windows at a time told, by nobody so far."""
-    start, n = user.times[0], len(user.missed) - 1
-    for side in range(2):
-        low, high = (user.times[j], user.ends[j]) if side == 0 else (user.begins[j], user.times[j + 1])
-        told = answer.told[side]
-        told[:] = _ALL
-        if n & 63:
-            told[len(told) - 1] = (np.uint64(1) << np.uint64(n & 63)) - np.uint64(1)
-        for p in range(low - start, high - start):
-            told[p >> 6] &= ~(np.uint64(1) << np.uint64(p & 63))
-        answer.persons[side], answer.done[side] = 0, False
-        answer.span[side, 0], answer.span[side, 1] = 0, len(told)
+def _begin(user: _User, window: _Window, answer: _Answer) -> None:
+    """Begin with everything outside the window told, by nobody so far."""
+    start, n, told = user.times[0], len(user.missed) - 1, answer.told
+    told[:] = _ALL
+    if n & 63:
+        told[len(told) - 1] = (np.uint64(1) << np.uint64(n & 63)) - np.uint64(1)
+    for p in range(window.low - start, window.high - start):
+        told[p >> 6] &= ~(np.uint64(1) << np.uint64(p & 63))
+    answer.persons[0] = 0
+    answer.span[0], answer.span[1] = 0, len(told)
 
 
 @jit
-def _add(answer: _Answer, side: int, persons: int, bits: Any, n: int, enough: int) -> None:
-    """Add a record, which holds bits[n], to an open window; with `enough` people and nothing told it is closed."""
-    told, low, high = answer.told, answer.span[side, 0], answer.span[side, 1]
+def _add(answer: _Answer, persons: int, bits: Any, n: int, enough: int) -> bool:
+    """Add a record, which holds bits[n]; say whether that closes the window: enough people, and nothing told."""
+    told, low, high = answer.told, answer.span[0], answer.span[1]
     for word in range(low, high):
-        told[side, word] &= bits[n, word]
-    while low < high and told[side, low] == 0:
+        told[word] &= bits[n, word]
+    while low < high and told[low] == 0:
         low += 1
-    while low < high and told[side, high - 1] == 0:
+    while low < high and told[high - 1] == 0:
         high -= 1
-    answer.span[side, 0], answer.span[side, 1] = low, high
-    answer.persons[side] += persons
-    answer.done[side] = answer.persons[side] >= enough and low == high
+    answer.span[0], answer.span[1] = low, high
+    answer.persons[0] += persons
+    return bool(answer.persons[0] >= enough and low == high)
 
 
 @jit
-def _recall(task: _Task, j: int, answer: _Answer, kept: _Kept, n: int) -> None:
-    """Add those of the n kept records that fit a window at time j, as long as one is open; the latest first."""
-    fits, record, weights, done = kept.fits, kept.record, task.weights, answer.done
-    open_sides = (0 if done[0] else _STARTS) | (0 if done[1] else _ENDS)
-    for back in range(n):
-        i = n - 1 - back
-        fit = fits[j, i] & open_sides
-        if fit == 0:
-            continue
-        for side in range(2):
-            if fit & (side + 1):
-                _add(answer, side, weights[record[i]], kept.bits, i, task.enough)
-        open_sides = (0 if done[0] else _STARTS) | (0 if done[1] else _ENDS)
-        if open_sides == 0:
-            break
+def _recall(task: _Task, j: int, side: int, answer: _Answer, kept: _Kept) -> bool:
+    """Add the kept records that fit a window at time j, the latest first; say whether that closes it."""
+    fits = kept.fits[j]
+    for i in range(kept.size[0] - 1, -1, -1):
+        if fits[i] & side and _add(answer, task.weights[kept.record[i]], kept.bits, i, task.enough):
+            return True
+    return False
 
 
 @jit
-def _search(
-    task: _Task, u: int, user: _User, j: int, answer: _Answer, kept: _Kept, n: int, most: int, keeper: Ints, seen: Ints
-) -> tuple[_Kept, int]:
-    """Add records not kept so far that fit a window at time j, as long as one is open; keep them if there is room."""
-    p, length, weights, done = user.times[j], task.length, task.weights, answer.done
-    sizes, starts, entry, rows, _, offsets, _, _ = task.grid
-    x, y = task.x[p], task.y[p]
-    t: Any = np.int64(task.t[p])
+def _mark_inside(around: Any, first: int, stop: int, t: int, x: int, y: int, inside: NDArray[np.uint8]) -> None:
+    """Mark which of the boxes first…stop-1 hold a sample; without a branch, so that many are looked at together."""
+    t0, t1 = around[0, first:stop], around[1, first:stop]
+    x0, x1 = around[2, first:stop], around[3, first:stop]
+    y0, y1 = around[4, first:stop], around[5, first:stop]
+    for e in range(len(t0)):
+        inside[e] = (t0[e] <= t) & (t <= t1[e]) & (x0[e] <= x) & (x <= x1[e]) & (y0[e] <= y) & (y <= y1[e])
+
+
+@jit
+def _find_holders(task: _Task, p: int, holders: _Holders) -> None:
+    """Find the records that hold sample p; the one before was looked at before, or is in no window with it."""
+    sizes, starts, entry, rows, _, _, _, _ = task.grid
+    latest, run, inside = holders.latest, holders.run, holders.inside
+    eights = inside.view(np.uint64)
+    t, x, y = task.t[p], task.x[p], task.y[p]
+    n = 0
     for size in range(len(sizes)):
         cell = _cell(sizes[size, 0], sizes[size, 1], t, x, y, len(starts) - 2)
-        for e in range(starts[cell], starts[cell + 1]):
-            r = task.record[e]
-            if keeper[r] == u or seen[r] == p or weights[r] == 0:
-                continue
-            if not _holds(task.around, e, t, x, y):
-                continue
-            row = rows[entry[e]]
-            seen[r] = p
-            fit = 0
-            if not done[0] and _starts_fit(task, p, user.ends[j], row, offsets[r + 1], t + length - 1):
-                fit |= _STARTS
-            if not done[1] and _ends_fit(task, user.begins[j], user.times[j + 1], row, offsets[r], t - length + 1):
-                fit |= _ENDS
-            if fit == 0:
-                continue
-            if n + 1 >= len(kept.record) and n + 1 < most:
-                kept = _wider(kept)
-            _note(task, user, r, kept.fits[:, n], kept.bits[n])
-            for side in range(2):
-                if fit & (side + 1):
-                    _add(answer, side, weights[r], kept.bits, n, task.enough)
-            if n + 1 < most:  # else it is forgotten again: the last place is for that
-                keeper[r], kept.record[n] = u, r
-                n += 1
-            if done[0] and done[1]:
-                return kept, n
-    return kept, n
+        for first in range(starts[cell], starts[cell + 1], _AT_ONCE):
+            stop = min(first + _AT_ONCE, starts[cell + 1])
+            _mark_inside(task.around, first, stop, t, x, y, inside)
+            for word in range((stop - first + 7) >> 3):
+                if eights[word] == 0:
+                    continue
+                for e in range(first + 8 * word, min(first + 8 * word + 8, stop)):
+                    r = task.record[e]
+                    if not inside[e - first] or latest[r] == p or task.weights[r] == 0:
+                        continue
+                    run[r] = run[r] + 1 if latest[r] == p - 1 else 1
+                    latest[r] = p
+                    holders.record[n], holders.row[n] = r, rows[entry[e]]
+                    n += 1
+    holders.at[0], holders.at[1] = p + 1, n
 
 
 @jit
-def _report(task: _Task, user: _User, j: int, answer: _Answer, side: int, sums: Ints) -> int:
+def _look_at(
+    task: _Task,
+    u: int,
+    user: _User,
+    j: int,
+    side: int,
+    window: _Window,
+    answer: _Answer,
+    kept: _Kept,
+    most: int,
+    holders: _Holders,
+) -> _Kept:
+    """Answer for a window, the one at time j of that side."""
+    _begin(user, window, answer)
+    if _recall(task, j, side, answer, kept):
+        return kept
+    while holders.at[0] < window.high:
+        _find_holders(task, holders.at[0], holders)
+    offsets = task.grid.offsets
+    for i in range(holders.at[1]):
+        r = holders.record[i]
+        if holders.run[r] < window.high - window.low or kept.keeper[r] == u:
+            continue
+        if _fits(task, window, holders.row[i], offsets[r], offsets[r + 1]):
+            kept, n = _keep(task, u, user, r, kept, most)
+            if _add(answer, task.weights[r], kept.bits, n, task.enough):
+                break
+    return kept
+
+
+@jit
+def _report(task: _Task, user: _User, window: _Window, answer: _Answer, sums: Ints) -> int:
     """Count what is outside of a window and what of it is told; give how far the latter reaches."""
     start, n = user.times[0], len(user.missed) - 1
-    low, high = (user.times[j], user.ends[j]) if side == 0 else (user.begins[j], user.times[j + 1])
-    begin: Any = np.int64(task.t[user.times[j]]) - (0 if side == 0 else task.length - 1)
+    low, high, begin, end = window
     sums[3] += n - (high - low)
-    if answer.persons[side] == 0:
+    if answer.persons[0] == 0:
         return 0
-    for word in range(answer.span[side, 0], answer.span[side, 1]):
-        rest = answer.told[side, word]
+    for word in range(answer.span[0], answer.span[1]):
+        rest = answer.told[word]
         while rest:
             rest &= rest - np.uint64(1)
             sums[4] += 1
-    return _reach(task.t, start, n, answer.told[side], low - start, high - start, begin, begin + task.length - 1)
+    return _reach(task.t, start, n, answer.told, low - start, high - start, begin, end)
 
 
 @jit
 def _look(task: _Task, first: int, last: int, longest: int, least: Ints, leaks: Ints, fitting: Ints, sums: Ints) -> int:
     """Look through the windows of some users; give how many leaks were filled in. `sums`: see `WindowTally`."""
-    keeper, seen = np.full(len(task.weights), -1, np.int64), np.full(len(task.weights), -1, np.int64)
-    bad = np.empty(longest, np.int64)
+    n_records = len(task.weights)
+    keeper, bad = np.full(n_records, -1, np.int64), np.empty(longest, np.int64)
+    none = np.full(n_records, -2, np.int64)  # not even the sample before the first
+    holders = _Holders(
+        np.zeros(2, np.int64),
+        np.empty(n_records, np.int64),
+        np.empty(n_records, np.int64),
+        none,
+        np.zeros(n_records, np.int64),
+        np.zeros(_AT_ONCE, np.uint8),
+    )
     n_leaks = 0
     for u in range(first, last):
         start, stop = task.offsets[u], task.offsets[u + 1]
@@ -455,27 +499,32 @@ def _look(task: _Task, first: int, last: int, longest: int, least: Ints, leaks: 
         user = _User(times, ends, begins, np.empty(stop - start + 1, np.int64), bad)
         words = (stop - start + 63) >> 6
         most = max(8, task.room // (len(ends) + 8 * words))
-        kept = _Kept(np.empty(64, np.int64), np.empty((len(ends), 64), np.uint8), np.empty((64, words), np.uint64))
-        answer = _Answer(
-            np.zeros(2, np.int64), np.zeros((2, words), np.uint64), np.zeros((2, 2), np.int64), np.zeros(2, np.bool_)
-        )
-        kept, n = _try_first(task, u, user, kept, most, keeper)
-        for j in range(len(ends)):
-            if n + 1 >= most:
-                keeper[kept.record[:n]] = -1
-                n = 0
-            _begin(user, j, answer)
-            twice = task.t[begins[j]] == np.int64(task.t[times[j]]) - task.length + 1  # it starts at a sample too
-            answer.done[1] = twice
-            _recall(task, j, answer, kept, n)
-            if not (answer.done[0] and answer.done[1]):
-                kept, n = _search(task, u, user, j, answer, kept, n, most, keeper, seen)
-            least[u] = min(least[u], answer.persons[0])
-            fitting[sums[0]] = answer.persons[0]
-            sums[0] += 1
-            sums[1] += answer.persons[0] < task.k
-            sums[2] += not twice and answer.persons[1] < task.k
-            for side in range(1 if twice else 2):
-                leaks[n_leaks] = _report(task, user, j, answer, side, sums)
+        fits, bits = np.empty((len(ends), 64), np.uint8), np.empty((64, words), np.uint64)
+        kept = _Kept(np.empty(64, np.int64), fits, bits, np.zeros(1, np.int64), keeper)
+        answer = _Answer(np.zeros(1, np.int64), np.zeros(words, np.uint64), np.zeros(2, np.int64))
+        kept = _try_first(task, u, user, kept, most)
+        i = 0
+        for j in range(len(ends)):  # the windows that have sample times[j+1] - 1 as their last
+            if kept.size[0] + 1 >= most:
+                keeper[kept.record[: kept.size[0]]] = -1
+                kept.size[0] = 0
+            holders.at[0] = max(holders.at[0], begins[j])
+            now: Any = np.int64(task.t[times[j]])
+            if task.t[begins[j]] != now - task.length + 1:  # else it starts at a sample too, and is among the others
+                window = _Window(begins[j], times[j + 1], now - task.length + 1, now)
+                kept = _look_at(task, u, user, j, _ENDS, window, answer, kept, most, holders)
+                sums[2] += answer.persons[0] < task.k
+                leaks[n_leaks] = _report(task, user, window, answer, sums)
                 n_leaks += 1
+            while i < len(ends) and ends[i] == times[j + 1]:
+                begin: Any = np.int64(task.t[times[i]])
+                window = _Window(times[i], ends[i], begin, begin + task.length - 1)
+                kept = _look_at(task, u, user, i, _STARTS, window, answer, kept, most, holders)
+                least[u] = min(least[u], answer.persons[0])
+                fitting[sums[0]] = answer.persons[0]
+                sums[0] += 1
+                sums[1] += answer.persons[0] < task.k
+                leaks[n_leaks] = _report(task, user, window, answer, sums)
+                n_leaks += 1
+                i += 1
     return n_leaks
