@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import replace
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -90,6 +90,23 @@ def test_windows_as_the_slow_twin_sees_them(crowd, length, k, data):
         assert np.minimum(found.least, k).tolist() == [min(k, least) for least in wanted["least"]]
     assert found.counts.tolist() == wanted["counts"]
     assert found.least.tolist() == wanted["least"]
+
+
+@pytest.mark.parametrize("extra", [extra for n in range(5) for extra in combinations((3, 9, 15, 21), n)])
+def test_a_box_too_many_before_between_or_after(extra):
+    """One who is seen three times, and another who is at the same places then, and at more times."""
+    one = [(6, 0, 0), (12, 1, 0), (18, 0, 1)]
+    other = sorted([*one, *((t, 0, 0) for t in extra)])
+    users = [one, other]
+    records = [[[t, t, x, x, y, y] for t, x, y in own] for own in users]
+    unique = records_of(records)
+    weights = np.array([people for _, people in twin.people_of_records(users, records)])
+    for length in range(1, 20):
+        wanted = twin.look_through(users, records, length, 2)
+        found = look_through(original(users), unique, weights, length=length, k=2, exact=True, threads=1)
+        assert found.counts.tolist() == wanted["counts"]
+        assert (found.short, found.ending_short) == (wanted["short"], wanted["ending_short"])
+        assert dict(zip(found.leaks.tolist(), found.times.tolist(), strict=True)) == wanted["leaks"]
 
 
 def test_more_records_than_are_remembered():

@@ -1,0 +1,284 @@
+"""What the check of points is made of: scans of files and of memory, the original fixes, times, noise, words."""
+
+from itertools import chain, pairwise
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import shoal
+from shoal.errors import CannotCheck, TooLarge
+from shoal.io.options import ReadOptions
+from shoal.progress import SILENT
+from shoal.release import Claim
+from shoal.verifier import noise, published
+from shoal.verifier.fixes import Columns, Fixes, open_fixes
+from shoal.verifier.noise import check_noise, check_times
+from shoal.verifier.point_scan import PointScan, scan_point_release, scan_points
+from shoal.verifier.points import verify_points
+from shoal.verifier.published import open_file
+from shoal.verifier.verdict import Findings
+from tests.tracks import table_of, traces_of, walk
+
+DAY = 86_400_000
+PEOPLE = {100 + n: walk(n, fixes=30 + n) for n in range(25)}
+
+
+def fixes_of(original, *, keep=True, memory=None, **options):
+    how = {"memory": memory, "threads": 1, "work_dir": None, "progress": SILENT}
+    return open_fixes(original, ReadOptions(**options), keep=keep, **how)
+
+
+def scan_of(records):
+    """A scan of records that are lists of (ms, lng, lat)."""
+    rows = [np.array(column) for column in zip(*(row for record in records for row in record), strict=True)]
+    ends = [(record[0][0], record[-1][0], *record[0][1:]) for record in records]
+    counts = np.array([len(record) for record in records])
+    return PointScan(
+        np.arange(len(records)), counts, tuple(map(np.array, zip(*ends, strict=True))), columns=tuple(rows)
+    )
+
+
+def kept(people):
+    """Fixes of people who are lists of (ms, lng, lat)."""
+    scan = scan_of(people)
+    offsets = np.concatenate([[0], np.cumsum(scan.counts)])
+    return Fixes(list(range(len(people))), scan.counts, *scan.edges[:2], Columns(offsets, *scan.columns))
+
+
+@pytest.mark.parametrize("name", ["r.parquet", "r.csv"])
+@pytest.mark.parametrize("batch", [7, 1 << 20])
+def test_scans_of_a_file_and_of_memory_agree(tmp_path, monkeypatch, name, batch):
+    monkeypatch.setattr(published, "_BATCH", batch)
+    made = shoal.Promesse(step_m=100).anonymize(traces_of(PEOPLE)).write(tmp_path / name)
+    there = scan_points(Findings(), open_file(tmp_path / name), keep=True, threads=1)
+    here = scan_point_release(made)
+    assert there.uids.tolist() == here.uids.tolist() == list(range(len(made)))
+    assert there.counts.tolist() == here.counts.tolist()
+    records = [slice(*made.offsets[r : r + 2]) for r in range(len(made))]
+    for scan in (there, here):
+        assert scan.edges[0].tolist() == [made.ms[own][0] for own in records]
+        assert scan.edges[1].tolist() == [made.ms[own][-1] for own in records]
+        assert scan.edges[2].tolist() == [made.lng[own][0] for own in records]
+        assert scan.edges[3].tolist() == [made.lat[own][0] for own in records]
+        assert not any(scan.odd[kind] for kind in ("unsorted", "wild", "fine"))
+        for column, wanted in zip(scan.columns, (made.ms, made.lng, made.lat), strict=True):
+            assert column.tolist() == wanted.tolist()
+    assert scan_points(Findings(), open_file(tmp_path / name), keep=False, threads=1).columns is None
+
+
+def twin_of_fixes(people, min_samples, min_active_days, align_days):
+    """The original, as fixes.py should see it: written the slow way."""
+    left = {"min_samples": 0, "min_active_days": 0}
+    rows = {"repeated": 0, "of users left out": 0, "later days": 0}
+    found = {}
+    begun = min(ms for fixes in people.values() for ms, _, _ in fixes)
+    for label, fixes in people.items():
+        own = sorted(set(fixes))
+        rows["repeated"] += len(fixes) - len(own)
+        days = sorted({ms // DAY for ms, _, _ in own})
+        if len(own) < min_samples:
+            left["min_samples"] += 1
+        elif len(days) < min_active_days:
+            left["min_active_days"] += 1
+        else:
+            early = [row for row in own if not align_days or days.index(row[0] // DAY) < align_days]
+            rows["later days"] += len(own) - len(early)
+            shift = {day: (begun // DAY + n - day) * DAY if align_days else 0 for n, day in enumerate(days)}
+            found[label] = [(ms + shift[ms // DAY], lng, lat) for ms, lng, lat in early]
+            continue
+        rows["of users left out"] += len(own)
+    return found, *({rule: n for rule, n in count.items() if n} for count in (left, rows))
+
+
+a_fix = st.tuples(
+    st.integers(0, 6).map(lambda hour: 1_700_006_400_000 + hour * DAY // 2),
+    st.sampled_from([116.25, 116.5]),
+    st.sampled_from([39.5, 39.75]),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.dictionaries(st.integers(0, 9), st.lists(a_fix, min_size=1, max_size=6), min_size=1, max_size=6),
+    st.integers(1, 3),
+    st.integers(1, 3),
+    st.integers(0, 2),
+    st.booleans(),
+)
+def test_fixes_are_the_twins(tmp_path_factory, people, few, days, align, keep):
+    path = tmp_path_factory.mktemp("any") / "in.parquet"
+    table = table_of(people)
+    pq.write_table(table.take(np.random.default_rng(1).permutation(len(table))), path)
+    wanted, outside, rows_outside = twin_of_fixes(people, few, days, align)
+    found = fixes_of(path, keep=keep, min_samples=few, min_active_days=days, align_days=align)
+    order = np.argsort([int(label) for label in found.labels.to_pylist()])
+    assert [int(label) for label in found.labels.take(order).to_pylist()] == sorted(wanted)
+    own = [wanted[label] for label in sorted(wanted)]
+    assert found.first_ms[order].tolist() == [fixes[0][0] for fixes in own]
+    assert found.last_ms[order].tolist() == [fixes[-1][0] for fixes in own]
+    assert found.outside == outside
+    if not keep and few == days == 1 and not align:
+        assert found.columns is None  # repetitions don't matter then, and stay in the numbers
+        return
+    assert found.rows_outside == rows_outside
+    assert found.counts[order].tolist() == [len(fixes) for fixes in own]
+    assert (found.columns is not None) == keep
+    if keep:
+        offsets, *columns = found.columns
+        for at, fixes in zip(order, own, strict=True):
+            rows = slice(offsets[at], offsets[at + 1])
+            assert list(zip(*(column[rows].tolist() for column in columns), strict=True)) == fixes
+
+
+def test_fixes_of_traces_are_those_of_the_file(tmp_path):
+    path = tmp_path / "in.parquet"
+    pq.write_table(table_of(PEOPLE), path)
+    for here, there in ((fixes_of(traces_of(PEOPLE)), fixes_of(path)), (fixes_of(traces_of(PEOPLE), keep=False),) * 2):
+        assert here.labels.cast("string").to_pylist() == there.labels.cast("string").to_pylist()
+        assert here.counts.tolist() == there.counts.tolist() == [len(own) for own in PEOPLE.values()]
+        assert here.first_ms.tolist() == there.first_ms.tolist() == [own[0][0] for own in PEOPLE.values()]
+        assert here.last_ms.tolist() == there.last_ms.tolist() == [own[-1][0] for own in PEOPLE.values()]
+        assert (here.columns is None) == (there.columns is None)
+    with pytest.raises(TooLarge, match="--memory"):
+        fixes_of(path, memory=50_000)
+    assert len(fixes_of(path, memory=50_000, keep=False).labels) == len(PEOPLE)
+
+
+def test_fixes_that_can_not_be_had(tmp_path):
+    (tmp_path / "in.csv").write_text("uid,datetime\n1,2020-01-01\n")
+    with pytest.raises(CannotCheck, match="can't be read"):
+        fixes_of(tmp_path / "in.csv")
+
+
+OWN = [[(10 * n, 0.0, 0.0) for n in range(9)], [(5 + 10 * n, 1.0, 1.0) for n in range(6)]]
+
+
+@pytest.mark.parametrize(
+    ("records", "owners", "wanted", "said"),
+    [
+        ([OWN[1], OWN[0]], [1, 0], [*range(9, 15), *range(9)], None),
+        ([OWN[0][2:5], OWN[0][5:], OWN[1][1:]], [0, 0, 1], [*range(2, 9), *range(10, 15)], None),
+        ([OWN[0][4:], OWN[1]], [1, 0], None, "1 records have more points than their owners have fixes"),
+        ([OWN[0], [*OWN[1][:3], (26, 1.0, 1.0), *OWN[1][4:]]], [0, 1], None, "1 points are not at the time of a fix"),
+        ([OWN[0][:5], OWN[0][3:]], [0, 0], None, "2 fixes are published more than once"),
+    ],
+)
+def test_points_stand_for_fixes_of_their_owner(records, owners, wanted, said):
+    findings = Findings()
+    rows = check_times(findings, scan_of(records), np.array(owners), kept(OWN))
+    assert (None if rows is None else rows.tolist()) == wanted
+    assert set(findings.failures) == ({"truth"} if said else set())
+    assert (said or "") in " ".join(findings.messages)
+    with pytest.raises(CannotCheck):
+        check_times(findings, scan_of(records), np.array(owners), Fixes([], *[np.zeros(0)] * 3))
+
+
+def noisy(epsilon, *, seed=3, parts=40, each=50, again=False):
+    """Records around one place, with true noise; `again`: each point has the noise of the one before."""
+    chance = np.random.default_rng(seed)
+    own = [[(1000 * n, 10.0, 0.0) for n in range(part * each, (part + 1) * each)] for part in range(parts)]
+    angle, radius = chance.uniform(0, 2 * np.pi, parts * each), chance.gamma(2, 1 / epsilon, parts * each)
+    if again:
+        angle, radius = np.repeat(angle[::2], 2), np.repeat(radius[::2], 2)
+    lng, lat = 10 + radius * np.sin(angle) / 111_320, radius * np.cos(angle) / 110_574
+    moved = iter(zip(lng.tolist(), lat.tolist(), strict=True))
+    return own, [[(ms, *next(moved)) for ms, _, _ in record] for record in own]
+
+
+def judged(own, records, owners, claim, monkeypatch=None, tried=None):
+    if tried:
+        monkeypatch.setattr(noise, "_TRIED", tried)
+    findings = Findings()
+    scan, fixes = scan_of(records), kept([list(chain.from_iterable(own))])
+    check_noise(findings, scan, owners, fixes, np.arange(int(scan.counts.sum())), claim)
+    return findings
+
+
+def test_the_total_is_that_of_the_person_with_most_points():
+    own, records = noisy(0.02)
+    owners = np.zeros(len(own), np.int64)
+    owners[:3] = 1  # 37 records of 50 points are one person's
+    for points, fails in ((37 * 50, False), (37 * 50 - 1, True)):
+        claim = Claim("geo-indistinguishability", epsilon_per_m=0.02, total_per_m=0.02 * points)
+        findings = judged(own, records, owners, claim)
+        assert bool(findings.failures) == fails
+    assert findings.figures["noise_points"] == 2000
+    assert findings.figures["noise_claimed_mean_m"] == 100
+    assert findings.figures["noise_mean_m"] == pytest.approx(100, rel=0.1)
+
+
+@pytest.mark.parametrize("tried", [None, 1500])
+def test_noise_that_is_used_twice(monkeypatch, tried):
+    claim = Claim("geo-indistinguishability", epsilon_per_m=0.02)
+    owners = np.zeros(40, np.int64)
+    findings = judged(*noisy(0.02), owners, claim, monkeypatch, tried)
+    assert not findings.failures
+    assert findings.figures["noise_points"] == tried or 2000
+    findings = judged(*noisy(0.02, again=True), owners, claim, monkeypatch, tried)
+    assert "tells about that of the next one" in " ".join(findings.messages)
+
+
+def test_noise_is_not_compared_across_records():
+    """Two points a record, the last of each with the noise of the next one's first: nothing within a record."""
+    own, records = noisy(0.02, parts=1500, each=2)
+    for one, other in pairwise(records):
+        other[0] = (other[0][0], *one[1][1:])
+    findings = judged(own, records, np.zeros(1500, np.int64), Claim("geo-indistinguishability", epsilon_per_m=0.02))
+    assert "tells about that of the next one" not in " ".join(findings.messages)
+
+
+def test_few_points_tell_little():
+    claim = Claim("geo-indistinguishability", epsilon_per_m=0.02)
+    for each, said in ((25, False), (24, True)):
+        findings = judged(*noisy(0.02, each=each), np.zeros(40, np.int64), claim)
+        assert ("points only" in " ".join(findings.messages)) == said
+
+
+def test_what_is_said_of_points_in_memory():
+    traces = traces_of(PEOPLE)
+    smooth = verify_points(traces, shoal.Promesse(step_m=100).anonymize(traces))
+    assert smooth.ok
+    text = " ".join(smooth.messages)
+    assert "Integrity not checked, nor leaks" in text
+    assert "Nothing is claimed about 25 users" in text
+    assert "except integrity and leaks" in text
+    assert "owners" not in text
+    assert set(smooth.checked) == {"audit", "truth"}
+    assert smooth.figures["users"] == 25
+    assert smooth.figures["samples"] == sum(map(len, PEOPLE.values()))
+    noised = shoal.GeoIndistinguishability(epsilon=0.02).anonymize(traces)
+    assert "The claim holds for each point of 25 users" in " ".join(verify_points(traces, noised).messages)
+
+
+def test_what_is_said_of_a_file_without_an_audit(tmp_path):
+    traces, path = traces_of(PEOPLE), tmp_path / "r.parquet"
+    shoal.GeoIndistinguishability(epsilon=0.02).anonymize(traces).write(path)
+    with pytest.raises(CannotCheck, match="--audit"):
+        verify_points(traces, path)
+    shoal.Promesse(step_m=100).anonymize(traces).write(tmp_path / "s.parquet")
+    verdict = verify_points(traces, tmp_path / "s.parquet")
+    assert verdict.ok
+    assert "except owners and labels, which need the audit file" in " ".join(verdict.messages)
+    other = verify_points(traces_of({1: walk(1)}), tmp_path / "s.parquet", audit=None)
+    assert other.figures["users"] == 1
+
+
+def test_nothing_published():
+    far = traces_of({n: walk(n, pace_m=0.1) for n in range(3)})
+    verdict = verify_points(far, shoal.Promesse(step_m=5000).anonymize(far))
+    assert verdict.failures == ("truth",)
+    assert "Nothing is published." in " ".join(verdict.messages)
+
+
+@pytest.mark.parametrize(("start", "stop"), [(-1, 0), (0, 1)])
+def test_times_outside_the_owners(tmp_path, start, stop):
+    """Original fixes that begin later, or end earlier, than what was published."""
+    path, audit = tmp_path / "r.parquet", tmp_path / "a.parquet"
+    shoal.Promesse(step_m=20).anonymize(traces_of(PEOPLE)).write(path, audit=audit)
+    cut = {n: own[12 * -start : len(own) - 12 * stop] if n < 104 else own for n, own in PEOPLE.items()}
+    assert verify_points(traces_of(PEOPLE), path, audit=audit).ok
+    verdict = verify_points(traces_of(cut), path, audit=audit)
+    assert "4 records speak of times at which their owner has no data" in " ".join(verdict.messages)
