@@ -3,6 +3,7 @@
 from itertools import chain, pairwise
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
@@ -15,7 +16,7 @@ from shoal.progress import SILENT
 from shoal.release import Claim
 from shoal.verifier import noise, published
 from shoal.verifier.fixes import Columns, Fixes, open_fixes
-from shoal.verifier.noise import check_noise, check_times
+from shoal.verifier.noise import check_noise, check_times, compare_with_laplace
 from shoal.verifier.point_scan import PointScan, scan_point_release, scan_points
 from shoal.verifier.points import verify_points
 from shoal.verifier.published import open_file
@@ -282,3 +283,110 @@ def test_times_outside_the_owners(tmp_path, start, stop):
     assert verify_points(traces_of(PEOPLE), path, audit=audit).ok
     verdict = verify_points(traces_of(cut), path, audit=audit)
     assert "4 records speak of times at which their owner has no data" in " ".join(verdict.messages)
+
+
+def test_rows_out_of_order_from_one_batch_to_the_next(tmp_path, monkeypatch):
+    monkeypatch.setattr(published, "_BATCH", 4)
+    path = tmp_path / "r.parquet"
+    shoal.Promesse(step_m=50).anonymize(traces_of(PEOPLE)).write(path)
+    table = pq.read_table(path).slice(0, 9)
+    for moved, wrong in (({}, 0), ({3: 4, 4: 3}, 1), ({2: 3, 3: 2}, 1), ({3: 4}, 0), ({7: 8, 8: 7}, 1), ({0: 8}, 1)):
+        pq.write_table(table.take([moved.get(row, row) for row in range(9)]), path)
+        assert scan_points(Findings(), open_file(path), keep=False).odd["unsorted"] == wrong
+    uid = table.column_names.index("uid")
+    for numbers, wrong in (([0, 0, 0, 0, 1, 1, 1, 1, 1], 0), ([1, 1, 1, 1, 0, 0, 0, 0, 0], 1)):
+        pq.write_table(table.set_column(uid, table.schema.field("uid"), [numbers]), path)
+        scan = scan_points(Findings(), open_file(path), keep=False)
+        assert scan.odd["unsorted"] == wrong
+        assert scan.counts.tolist() == [4, 5]
+
+
+def test_fixes_in_metres_become_degrees(tmp_path):
+    """Places in UTM zone 50, whose central meridian is 117° E, where it is 500 km east and 0.9996 of true size."""
+    path = tmp_path / "in.parquet"
+    hour = pa.array([0, 3_600_000], pa.timestamp("ms", "UTC"))
+    pq.write_table(
+        pa.table({"uid": [1, 1], "datetime": hour, "x": [500_000.0, 500_000.0], "y": [0.0, 110_530.0]}), path
+    )
+    found = fixes_of(path, crs="EPSG:32650").columns
+    assert found.lng.tolist() == pytest.approx([117.0, 117.0], abs=1e-9)
+    assert found.lat.tolist() == pytest.approx([0.0, 1.0], abs=1e-3)
+
+
+def even(n, share=0.0, fold=1):
+    """Angles all round, except a share of them in `fold` directions opposite each other."""
+    given = round(n * share)
+    return np.concatenate([2 * np.pi * np.arange(given) / fold, 2 * np.pi * np.arange(n - given) / (n - given)])
+
+
+def exact(n, epsilon=0.02):
+    """Distances just as they should be: one in each n-th of the distribution."""
+    grid = np.linspace(0, 3000, 300_001)
+    return np.interp((np.arange(n) + 0.5) / n, 1 - (1 + epsilon * grid) * np.exp(-epsilon * grid), grid)
+
+
+NO_PAIR = ((np.empty(0), np.empty(0)),) * 2
+
+
+@pytest.mark.parametrize(
+    ("angle", "fails"),
+    [
+        (even(2000), False),
+        (even(2000, 0.101), False),
+        (even(2000, 0.105), True),
+        (even(2000, 0.101, 2), False),
+        (even(2000, 0.105, 2), True),
+    ],
+)
+def test_directions_are_judged_at_six_and_a_half_sigmas(angle, fails):
+    findings = Findings()
+    compare_with_laplace(findings, 0.02, (angle, exact(2000)), NO_PAIR)
+    assert set(findings.failures) == ({"noise"} if fails else set())
+    assert ("prefers a direction" in " ".join(findings.messages)) == fails
+
+
+@pytest.mark.parametrize(("shift", "fails"), [(0.0, False), (0.08, False), (0.1, True), (-0.08, False), (-0.1, True)])
+def test_distances_are_judged_by_the_largest_gap(shift, fails):
+    """With 1,000 points the distribution function may be off by 0.0918, either way."""
+    u = np.clip((np.arange(1000) + 0.5) / 1000 + shift, 1e-6, 1 - 1e-6)
+    metres = np.interp(u, (np.arange(1000) + 0.5) / 1000, exact(1000))
+    findings = Findings()
+    compare_with_laplace(findings, 0.02, (even(1000), metres), NO_PAIR)
+    assert set(findings.failures) == ({"noise"} if fails else set())
+
+
+@pytest.mark.parametrize(
+    ("turn", "rank", "m", "fails"),
+    [
+        (0.380, 0.0, 100, False),
+        (0.395, 0.0, 100, True),
+        (-0.395, 0.0, 100, True),
+        (0.0, 0.2121, 100, False),
+        (0.0, 0.2160, 100, True),
+        (1.0, 0.49, 1, False),
+        (1.0, 0.49, 40, True),
+    ],
+)
+def test_successive_noise_is_judged_at_five_and_a_half_sigmas(turn, rank, m, fails):
+    """Mean cosines of the turn, times the root of 2 m; mean products of ranks, times twelve roots of m."""
+    before, after = np.zeros(m), np.where(np.arange(m) % 2, 1, -1) * np.arccos(turn)
+    far = float(np.interp(0.5 + rank, (np.arange(9999) + 0.5) / 9999, exact(9999)))
+    findings = Findings()
+    pair = (before, np.full(m, far)), (after, np.full(m, far))
+    compare_with_laplace(findings, 0.02, (even(2000), exact(2000)), pair)
+    assert set(findings.failures) == ({"noise"} if fails else set())
+
+
+def test_a_file_that_states_nothing_or_what_nobody_understands(tmp_path):
+    path, traces = tmp_path / "r.parquet", traces_of(PEOPLE)
+    shoal.Promesse(step_m=100).anonymize(traces).write(path)
+    table = pq.read_table(path)
+    pq.write_table(table.replace_schema_metadata({"shoal": '{"format": "none"}'}), path)
+    verdict = verify_points(traces, path)
+    assert "integrity" in verdict.failures
+    assert "can't be understood" in " ".join(verdict.messages)
+    assert verdict.claim == Claim("none", why="unreadable")
+    pq.write_table(table.replace_schema_metadata(None), path)
+    path.with_name("r.parquet.manifest.json").unlink()
+    with pytest.raises(CannotCheck, match="claims nothing"):
+        verify_points(traces, path)
