@@ -272,6 +272,7 @@ def test_nothing_published():
     verdict = verify_points(far, shoal.Promesse(step_m=5000).anonymize(far))
     assert verdict.failures == ("truth",)
     assert "Nothing is published." in " ".join(verdict.messages)
+    assert "Not checked: integrity and leaks." in verdict.messages
 
 
 @pytest.mark.parametrize(("start", "stop"), [(-1, 0), (0, 1)])
@@ -283,6 +284,7 @@ def test_times_outside_the_owners(tmp_path, start, stop):
     assert verify_points(traces_of(PEOPLE), path, audit=audit).ok
     verdict = verify_points(traces_of(cut), path, audit=audit)
     assert "4 records speak of times at which their owner has no data" in " ".join(verdict.messages)
+    assert "Not checked" not in " ".join(verdict.messages)
 
 
 def test_rows_out_of_order_from_one_batch_to_the_next(tmp_path, monkeypatch):
@@ -299,6 +301,15 @@ def test_rows_out_of_order_from_one_batch_to_the_next(tmp_path, monkeypatch):
         scan = scan_points(Findings(), open_file(path), keep=False)
         assert scan.odd["unsorted"] == wrong
         assert scan.counts.tolist() == [4, 5]
+
+
+def test_a_file_without_rows(tmp_path):
+    path = tmp_path / "r.parquet"
+    shoal.Promesse(step_m=100).anonymize(traces_of(PEOPLE)).write(path)
+    pq.write_table(pq.read_table(path).slice(0, 0), path)
+    scan = scan_points(Findings(), open_file(path), keep=True)
+    assert len(scan) == len(scan.counts) == len(scan.edges[0]) == 0
+    assert scan.columns is None
 
 
 def test_fixes_in_metres_become_degrees(tmp_path):
@@ -390,3 +401,13 @@ def test_a_file_that_states_nothing_or_what_nobody_understands(tmp_path):
     path.with_name("r.parquet.manifest.json").unlink()
     with pytest.raises(CannotCheck, match="claims nothing"):
         verify_points(traces, path)
+
+
+def test_a_release_without_rows_fails(tmp_path):
+    path, traces = tmp_path / "r.parquet", traces_of(PEOPLE)
+    shoal.Promesse(step_m=100).anonymize(traces).write(path)
+    table = pq.read_table(path)
+    pq.write_table(table.slice(0, 0), path)
+    verdict = verify_points(traces, path)
+    assert {"truth", "integrity"} <= set(verdict.failures)
+    assert "Nothing is published." in verdict.messages

@@ -79,7 +79,7 @@ def scan_points(findings: Findings, file: File, *, keep: bool, threads: int | No
         return None
     uids, counts, *edges = (np.concatenate(parts) for parts in zip(*runs.parts, strict=True)) if runs.parts else _NONE
     first = np.flatnonzero(fresh(uids)) if len(uids) else np.empty(0, np.int64)
-    last = np.append(first[1:], len(uids)) - 1  # a record may go on in the next batch
+    last = np.append(first, len(uids))[1:] - 1  # a record may go on in the next batch
     totals = np.add.reduceat(counts, first) if len(first) else counts
     begun, ended, lng, lat = edges
     whole = tuple(np.concatenate(column) for column in zip(*runs.kept, strict=True)) if keep and runs.kept else None
