@@ -141,7 +141,7 @@ class Claim:
         return f"{self.name}({', '.join(str(said[name]) for name in [*_SAYS[self.name][0], *optional])})"
 
     @classmethod
-    def of(cls, name: str, **values: Any) -> Claim:
+    def of(cls, name: str, /, **values: Any) -> Claim:
         """Give the claim of that name with those of the values that are part of it.
 
         >>> str(Claim.of("cover", k=3, tau_s=3600))

@@ -272,7 +272,7 @@ def _asked_k(findings: Findings, k: int | None, header: Header) -> int:
         raise CannotCheck("the release does not say for which k; give --k")
     if k is not None and header.k is not None and k < header.k:
         findings.say("The release claims a larger k than asked for; the larger one was checked.")
-    return max(k or 0, header.k or 0)
+    return max(asked for asked in (k, header.k) if asked is not None)
 
 
 def _asked_windows(

@@ -66,6 +66,6 @@ def _transformer(crs: str) -> Any:
         usable = projected.is_projected and all(axis.unit_name == "metre" for axis in projected.axis_info)
         if usable:
             return Transformer.from_crs("OGC:CRS84", projected, always_xy=True)
-    except ProjError:
+    except (ProjError, UnicodeError):
         raise CannotCheck("the CRS of the release is not one that pyproj knows") from None
     raise CannotCheck("the CRS of the release is not a projected one in metres")

@@ -40,11 +40,11 @@ _SETTINGS: dict[str, dict[str, tuple[str, ...] | None]] = {
 }
 _PER_METRE = {"geo-indistinguishability": "epsilon_per_m"}
 _CODE = re.compile(r"(EPSG|epsg|ESRI|esri|OGC|IGNF):[A-Za-z0-9_.]{1,20}")
-_NUMBER = r"-?\d{1,9}(\.\d{1,16})?"
+_NUMBER = r"-?[0-9]{1,9}(\.[0-9]{1,16})?"
 _TERMS = {
     **dict.fromkeys(("lat_0", "lon_0", "lat_1", "lat_2", "lat_ts", "x_0", "y_0", "k", "k_0"), _NUMBER),
     **dict.fromkeys(("proj", "datum", "ellps"), r"[A-Za-z0-9_]{1,20}"),
-    "zone": r"\d{1,2}",
+    "zone": r"[0-9]{1,2}",
     "towgs84": rf"{_NUMBER}(,{_NUMBER}){{2}}((,{_NUMBER}){{4}})?",
     "units": "m",
     "type": "crs",

@@ -102,12 +102,12 @@ def _well_formed(manifest: Any) -> bool:
         return False
     if not all(isinstance(n, int) and not isinstance(n, bool) and n >= 0 for n in counts.values()):
         return False
-    return bool(files) and all(Path(name).name == name and isinstance(sha, str) for name, sha in files.items())
+    return bool(files) and all(Path(name).name == name != "" and isinstance(sha, str) for name, sha in files.items())
 
 
 def _sha256(path: Path) -> str | None:
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError:
+    except (OSError, ValueError):  # no such file, or no name that a file can have
         return None
