@@ -1200,6 +1200,8 @@ def test_a_verdict_says_all_that_was_done(tmp_path):
     assert verdict.messages[-1] == f"The claim holds for 6 users, checked with k = 2, except {WITHOUT}."
     assert (verdict.claim, verdict.shown, verdict.not_checked) == (COVER, COVER, (WITHOUT,))
     assert set(verdict.checked) == {"integrity", "leaks", "truth", "cover"}
+    assert (verdict.figures["users"], verdict.figures["samples"], verdict.figures["records"]) == (6, 24, 6)
+    assert verdict.messages[0] == "Order was not judged: that needs 20 records."
     assert "cover" not in verdict.figures
     assert "cover" in verify(PEOPLE, path, exact=True).figures
     verdict = verify(PEOPLE, path, audit=audit)
@@ -1214,6 +1216,10 @@ def test_an_audit_given_goes_before_the_releases_own():
     assert verify(PEOPLE, release, audit=draft.audit().slice(1)).failures == ("audit",)
     without = verify(PEOPLE, replace(release, members=None))
     assert without.not_checked == ("integrity and leaks", WITHOUT)
+    lossy = replace(release, suppressed=1)
+    assert verify(PEOPLE, lossy).failures == ("suppression",)
+    with pytest.raises(CannotCheck, match="give the audit file: --audit"):
+        verify(PEOPLE, replace(lossy, members=None))
 
 
 def test_boxes_that_overlap_are_named():
