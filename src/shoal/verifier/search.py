@@ -259,7 +259,7 @@ def _walk(
 def _pairs_of(people: _Samples, users: Ints, index: BoxIndex, stop_at: int, *, whole: bool) -> tuple[Ints, Ints, Ints]:
     """Give (user, record, outside) where every box of a record holds a sample of the user; `whole`: with none outside.
 
-    The index has one box of each record. stop_at > 0 gives no more than so many records of a user.
+    The index has one box of each record. No more than `stop_at` records of a user are given; -1: all.
     """
     t, x, y, offsets = people
     mask = len(index.starts) - 2
@@ -272,7 +272,7 @@ def _pairs_of(people: _Samples, users: Ints, index: BoxIndex, stop_at: int, *, w
         most = 0 if whole else stop - start
         found = 0
         for p in range(start, stop):
-            if stop_at > 0 and found == stop_at:
+            if found == stop_at:
                 break
             for size in index.sizes:
                 cell = _cell(size[0], size[1], t[p], x[p], y[p], mask)
@@ -282,7 +282,7 @@ def _pairs_of(people: _Samples, users: Ints, index: BoxIndex, stop_at: int, *, w
                     if seen[r] == u or not _holds(index.boxes[index.rows[row]], t[p], x[p], y[p]):
                         continue
                     seen[r] = u
-                    if stop_at > 0 and found == stop_at:
+                    if found == stop_at:
                         continue
                     first, last = index.offsets[r], index.offsets[r + 1]
                     if whole and (t[start] < index.boxes[first, 0] or t[stop - 1] > index.boxes[last - 1, 1]):
@@ -317,7 +317,7 @@ def covering(
     samples = _Samples(people.t, people.x, people.y, people.offsets)
 
     def work(start: int, stop: int) -> None:
-        found[start] = _pairs_of(samples, users[start:stop], index, stop_at or 0, whole=whole)
+        found[start] = _pairs_of(samples, users[start:stop], index, stop_at or -1, whole=whole)
 
     run_ranges(work, _ranges(len(users)), threads=threads)
     return Pairs(*(_joined([found[start][side] for start in sorted(found)]) for side in range(3)))
@@ -327,7 +327,7 @@ def covering(
 def _rarest_point(index: BoxIndex, t: Any, x: Any, y: Any, start: int, stop: int) -> int:
     """Give the point in whose cells are fewest boxes."""
     mask = len(index.starts) - 2
-    fewest = len(index.entry) + 1
+    fewest = np.inf
     best = start
     for p in range(start, stop):
         n = 0
@@ -335,14 +335,14 @@ def _rarest_point(index: BoxIndex, t: Any, x: Any, y: Any, start: int, stop: int
             cell = _cell(size[0], size[1], t[p], x[p], y[p], mask)
             n += index.starts[cell + 1] - index.starts[cell]
         if n < fewest:
-            fewest = n
+            fewest = float(n)
             best = p
     return best
 
 
 @jit
 def _holders_of(index: BoxIndex, points: _Samples, queries: Ints, stop_at: int, counts: Ints) -> Ints:
-    """Give the records that hold all points of each query, ascending, and fill how many they are."""
+    """Give the records that hold all points of each query, ascending, no more than `stop_at`; fill how many they are."""
     t, x, y, offsets = points
     mask = len(index.starts) - 2
     seen = np.full(len(index.apart), -1, np.int64)
@@ -358,7 +358,7 @@ def _holders_of(index: BoxIndex, points: _Samples, queries: Ints, stop_at: int, 
                 for e in range(index.starts[cell], index.starts[cell + 1]):
                     row = index.entry[e]
                     r = index.record[row]
-                    if stop_at > 0 and n - begun == stop_at:
+                    if n - begun == stop_at:
                         break
                     if seen[r] == q or not _holds(index.boxes[index.rows[row]], t[best], x[best], y[best]):
                         continue
@@ -397,7 +397,7 @@ def holders(
     found: dict[int, NDArray[np.int64]] = {}
 
     def work(start: int, stop: int) -> None:
-        found[start] = _holders_of(index, points, np.arange(start, stop), stop_at or 0, counts[start:stop])
+        found[start] = _holders_of(index, points, np.arange(start, stop), stop_at or -1, counts[start:stop])
 
     run_ranges(work, _ranges(n_queries), threads=threads)
     return starts_of(counts), _joined([found[start] for start in sorted(found)])
@@ -415,8 +415,8 @@ def _hold(
     tally: Ints32,
 ) -> None:
     """Fill what each pair holds; `tally`, if it is not empty, begins with the first user's first sample."""
-    base = people.offsets[users[0]] if len(users) else 0
     for n in range(len(users)):
+        base = people.offsets[users[0]]
         start, stop = people.offsets[users[n]], people.offsets[users[n] + 1]
         r = record[n]
         held.samples[n] = held.boxes[n] = 0
@@ -463,8 +463,6 @@ def _mark(
         if not sound[record[n]]:
             continue
         for b in range(first[record[n]], first[record[n] + 1]):
-            while p < stop and people.t[p] < boxes[b, 0]:
-                p += 1
             while p < stop and people.t[p] <= boxes[b, 1]:
                 if _holds(boxes[b], people.t[p], people.x[p], people.y[p]):
                     marked[b] = True
