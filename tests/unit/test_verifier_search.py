@@ -3,6 +3,7 @@
 import random
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise, product
 
 import numpy as np
@@ -301,8 +302,7 @@ def test_a_walk_equals_looking_at_every_box():
         full = sum(any(oracle.holds(box, s) for s in own) for box in boxes)
         tally, none = np.full(len(own), 5, dtype=np.int32), np.empty(0, dtype=np.int32)
 
-        def walk(most, counted, given=(t, x, y, start, stop, rows, 1, len(boxes) + 1)):
-            return plain(search._walk)(*given, most, counted)
+        walk = partial(plain(search._walk), t, x, y, start, stop, rows, 1, len(boxes) + 1)
 
         assert walk(-1, none) == (held.count(False), full)
         if own:

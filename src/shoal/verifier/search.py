@@ -342,7 +342,7 @@ def _rarest_point(index: BoxIndex, t: Any, x: Any, y: Any, start: int, stop: int
 
 @jit
 def _holders_of(index: BoxIndex, points: _Samples, queries: Ints, stop_at: int, counts: Ints) -> Ints:
-    """Give the records that hold all points of each query, ascending, no more than `stop_at`; fill how many they are."""
+    """Give the records that hold all points of each query, ascending, `stop_at` at most (-1: all); fill how many."""
     t, x, y, offsets = points
     mask = len(index.starts) - 2
     seen = np.full(len(index.apart), -1, np.int64)
