@@ -105,7 +105,7 @@ def check_concealment(
     whom the audit merged into it. Cover that is nobody's doing (a passer-by who happens to fit) only adds links:
     one that can't be exchanged lets an adversary rule that record out for her, and those that count are left.
     """
-    user, kind = cover_pairs(people, records.unique, np.flatnonzero(people.counts > 0), threads=threads)
+    user, kind = cover_pairs(people, records.unique, np.arange(len(people)), threads=threads)
     thin = int((np.bincount(kind, minlength=len(records.unique))[records.groups] < k).sum())
     findings.fail_if(thin, "cover", f"{thin:,} records hide fewer than {k} users.")
     if witnesses is None:
