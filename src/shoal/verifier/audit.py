@@ -81,10 +81,9 @@ def read_audit(
         return None
     owner, member = (_users(table[name], people.labels) for name in ("owner", "member"))
     empty = pc.is_null(table["record"]).to_numpy(zero_copy_only=False)
-    numbers: Any = table["record"].cast(pa.int64())
-    number = pc.fill_null(numbers, -1).to_numpy()
-    record = _positions(number, records.uids)
-    times = None if slot_s is None or not set(_TIMES) <= set(table.column_names) else _slots(findings, table, slot_s)
+    record = _positions(table["record"], records.uids)
+    timed = all(name in table.column_names for name in _TIMES)
+    times = None if slot_s is None or not timed else _slots(findings, table, slot_s)
     _check_rows(findings, owner, member, record, empty, times)
     if "audit" in findings.failures:
         return None
@@ -118,8 +117,7 @@ def read_owners(
         return None
     owner, member = (_users(table[name], labels) for name in ("owner", "member"))
     empty = pc.is_null(table["record"]).to_numpy(zero_copy_only=False)
-    numbers: Any = table["record"].cast(pa.int64())
-    record = _positions(pc.fill_null(numbers, -1).to_numpy(), uids)
+    record = _positions(table["record"], uids)
     _check_rows(findings, owner, member, record, empty, None)
     other = int((owner != member).sum())
     findings.fail_if(other, "audit", f"{other:,} rows of the audit have another member than the owner.")
@@ -141,13 +139,12 @@ def _slots(findings: Findings, table: pa.Table, slot_s: int) -> tuple[NDArray[np
     if not (pa.types.is_timestamp(start.type) and pa.types.is_timestamp(end.type)):
         findings.fail("audit", "The times of the audit are not timestamps.")
         return np.zeros(len(table), np.int64), np.zeros(len(table), np.int64)
-    kind = pa.timestamp("ms", "UTC")
-    ms = [pc.fill_null(column.cast(kind).cast(pa.int64()), 0).to_numpy() for column in (start, end)]
-    given = [pc.is_valid(column).to_numpy() for column in (start, end)]
-    odd = int((given[0] & given[1] & (ms[1] <= ms[0])).sum())
+    kind, step = pa.timestamp("ms", "UTC"), slot_s * 1000
+    low, high = (column.cast(kind).to_numpy().astype("datetime64[ms]") for column in (start, end))
+    odd = int((high <= low).sum())  # never true without a time
     findings.fail_if(odd, "audit", f"{odd:,} rows of the audit end before they start.")
-    first, last = -(-ms[0] // (slot_s * 1000)), ms[1] // (slot_s * 1000) - 1
-    return np.where(given[0], first, -_EVER), np.where(given[1], last, _EVER)
+    first, last = -(-low.view(np.int64) // step), high.view(np.int64) // step - 1
+    return np.where(np.isnat(low), -_EVER, first), np.where(np.isnat(high), _EVER, last)
 
 
 def _table(audit: str | Path | pa.Table) -> pa.Table:
@@ -166,16 +163,16 @@ def _table(audit: str | Path | pa.Table) -> pa.Table:
 
 def _users(labels: Any, everyone: Any) -> NDArray[np.int64]:
     """Give the index of each label among those of the people inside the claim, -1 for unknown ones."""
-    known = everyone.cast(pa.large_string())
-    places = pc.index_in(labels.cast(pa.large_string()), value_set=known)
-    return pc.fill_null(places, -1).to_numpy().astype(np.int64)  # type: ignore[no-any-return]
+    return _places(labels.cast(pa.large_string()), everyone.cast(pa.large_string()))
 
 
-def _positions(number: NDArray[np.int64], uids: NDArray[np.int64]) -> NDArray[np.int64]:
-    if not len(uids):
-        return np.full(len(number), -1, dtype=np.int64)
-    place = np.clip(np.searchsorted(uids, number), 0, len(uids) - 1)
-    return np.where(uids[place] == number, place, -1)
+def _positions(numbers: Any, uids: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Give the index of the record with each number, -1 for unknown and missing ones."""
+    return _places(numbers.cast(pa.int64()), pa.array(uids))
+
+
+def _places(values: Any, known: Any) -> NDArray[np.int64]:
+    return pc.fill_null(pc.index_in(values, value_set=known), -1).to_numpy().astype(np.int64)  # type: ignore[no-any-return]
 
 
 def _check_rows(findings: Findings, owner: Any, member: Any, record: Any, empty: Any, times: Any) -> None:
@@ -184,7 +181,7 @@ def _check_rows(findings: Findings, owner: Any, member: Any, record: Any, empty:
     stray = int(((record < 0) & ~empty).sum())
     findings.fail_if(stray, "audit", f"{stray:,} rows of the audit name a record that is not in the release.")
     width = int(member.max(initial=-1)) + 2  # unknown ones are -1
-    pairs = (record[~empty] + 1) * width + member[~empty] + 1
+    pairs = record[~empty] * width + member[~empty]
     twice = len(pairs) - (
         len(distinct(pairs)) if times is None else _stretches(pairs, *(edge[~empty] for edge in times))
     )

@@ -37,7 +37,7 @@ def check_numbering(findings: Findings, records: Catalogue) -> None:
     """Check that the numbers do not follow anything in the records, and that identical ones are not side by side."""
     groups = records.groups
     first, last, bounds = (edges[groups] for edges in records.unique.ends)
-    sizes = bounds[:, 1::2] - bounds[:, 0::2] + 1
+    sizes = bounds[:, 1::2] - bounds[:, 0::2]
     quantities = {
         "when they begin": first[:, 0],
         "when they end": last[:, 1],
@@ -46,8 +46,7 @@ def check_numbering(findings: Findings, records: Catalogue) -> None:
         "where they begin (second axis)": first[:, 4] + first[:, 5],
         "how far they reach": sizes[:, 1] + sizes[:, 2],
     }
-    check_quantities(findings, quantities, len(records))
-    if len(records) < _LEAST_USERS:
+    if not check_quantities(findings, quantities, len(records)):
         return
     side_by_side = int((np.diff(groups) == 0).sum())
     together = np.bincount(groups)
@@ -56,14 +55,18 @@ def check_numbering(findings: Findings, records: Catalogue) -> None:
         findings.fail("leaks", "Identical records are numbered side by side more often than by chance.")
 
 
-def check_quantities(findings: Findings, quantities: dict[str, NDArray[Any]], records: int) -> None:
-    """Check that the numbers of so many records follow none of these lists, each in the order of the numbers."""
+def check_quantities(findings: Findings, quantities: dict[str, NDArray[Any]], records: int) -> bool:
+    """Check that the numbers of so many records follow none of these lists, each in the order of the numbers.
+
+    Says whether there are enough records for that.
+    """
     if records < _LEAST_USERS:
         findings.say(f"Order was not judged: that needs {_LEAST_USERS} records.")
-        return
+        return False
     for name, values in quantities.items():
         if _follows(values):
             findings.fail("leaks", f"The numbers of the records follow {name}.")
+    return True
 
 
 def check_labels(findings: Findings, people: Crowd, records: Catalogue, witnesses: Witnesses | None) -> None:
@@ -117,7 +120,7 @@ def _trend(values: NDArray[np.int64]) -> float:
     if len(times) < 2:
         return 1.0
     rank = (np.cumsum(times) - (times - 1) / 2)[which]
-    rho = float(np.clip(np.corrcoef(rank, np.arange(n))[0, 1], -1, 1))
+    rho = float(np.corrcoef(rank, np.arange(n))[0, 1])
     return float(2 * stdtr(n - 2, -abs(rho) * np.sqrt((n - 2) / max(1e-300, 1 - rho * rho))))
 
 
@@ -143,9 +146,10 @@ def _runs(values: NDArray[np.int64]) -> float:
 
 
 def _too_many(seen: int, expected: float) -> bool:
-    from scipy.special import pdtrc
+    """Say whether chance (a Poisson distribution) hardly ever gives so many, or more."""
+    from scipy.special import gammainc
 
-    return bool(seen > 0 and pdtrc(seen - 1, max(expected, 1e-9)) < _LEAST_P)
+    return bool(gammainc(seen, max(expected, 1e-9)) < _LEAST_P)
 
 
 def _points_at(people: Crowd, records: Catalogue, values: NDArray[np.int64]) -> bool:
@@ -167,7 +171,7 @@ def _points_at(people: Crowd, records: Catalogue, values: NDArray[np.int64]) -> 
         good = (held.samples == part.counts[every]) & (held.boxes == records.unique.counts[kinds])
         fits += int(good[: len(mine)].sum())
         chance += int(good[len(mine) :].sum())
-    return bool(fits > 0 and bdtrc(fits - 1, fits + chance, 1 / (_SHUFFLES + 1)) < _LEAST_P)
+    return bool(bdtrc(fits - 1, fits + chance, 1 / (_SHUFFLES + 1)) < _LEAST_P)
 
 
 def _label_numbers(labels: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

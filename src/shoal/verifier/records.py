@@ -131,8 +131,7 @@ def catalogue(uids: NDArray[np.int64], records: Records, *, threads: int | None 
 
 def _merged(records: Records, groups: NDArray[np.int64]) -> Records:
     """Keep the first record of each group, weighing as much as all."""
-    before = np.concatenate([[-1], np.maximum.accumulate(groups)[:-1]]) if len(groups) else groups
-    first = np.flatnonzero(groups > before)
+    first = np.flatnonzero(fresh(np.maximum.accumulate(groups)))
     if len(first) == len(records):
         return replace(records, unlike=True)
     weights = np.bincount(groups, weights=records.weights).astype(np.int64)

@@ -186,7 +186,7 @@ def _check_part(
             if len(marked):
                 mark_boxes(part, records, users, pairs.records[mine], marked)
         held[rows] = tally > 0
-        if claimed[begin:end].max(initial=0) > 1:
+        if claimed[begin:end].max() > 1:
             mixed.append(int((held[rows] & (tally < claimed[begin:end].take(spread(part.counts[begin:end])))).sum()))
 
     ranges = ((block.start, block.stop) for block in blocks(part.counts * np.maximum(claimed, 1), ROWS // 2))

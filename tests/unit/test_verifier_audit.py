@@ -1,0 +1,872 @@
+"""Audits, truth, the order of numbers and the arrays of records: exact outcomes, and slow twins in plain Python."""
+
+from collections import Counter
+from itertools import pairwise, permutations
+from types import SimpleNamespace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import ndtr
+
+from shoal.errors import CannotCheck
+from shoal.verifier import audit, order, truth
+from shoal.verifier import records as records_module
+from shoal.verifier.arrays import blocks
+from shoal.verifier.audit import Witnesses, read_audit, read_owners
+from shoal.verifier.crowd import Crowd, crowd_of
+from shoal.verifier.original import Original
+from shoal.verifier.records import Catalogue, Records, catalogue
+from shoal.verifier.verdict import Findings
+
+EVER = 2**62
+
+
+def whole_numbers(values):
+    return np.array(values, dtype=np.int64)
+
+
+def starts(lists):
+    return np.cumsum([0, *map(len, lists)]).astype(np.int64)
+
+
+def original(lists, labels=None):
+    """Give people of these lists of (t, x, y), in this order; a list may be empty."""
+    flat = np.array([sample for own in lists for sample in own], dtype=np.int32).reshape(-1, 3)
+    labels = labels or [f"p{n}" for n in range(len(lists))]
+    return Original(pa.array(labels), starts(lists), *(np.ascontiguousarray(flat[:, n]) for n in range(3)))
+
+
+def in_parts(lists, sizes, labels=None):
+    """Give the same as a crowd in parts of so many people."""
+    edges = np.cumsum([0, *sizes])
+    parts = [original(lists[a:b]) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    return Crowd(
+        pa.array(labels or [f"p{n}" for n in range(len(lists))]),
+        whole_numbers([len(own) for own in lists]),
+        whole_numbers([min(own, default=(0, 0, 0)) for own in lists]).reshape(-1, 3),
+        lambda: parts,
+    )
+
+
+def records_of(lists, weights=None, **more):
+    boxes = np.array([box for own in lists for box in own], dtype=np.int32).reshape(-1, 6)
+    return Records(starts(lists), boxes, whole_numbers(weights or [1] * len(lists)), **more)
+
+
+def is_sound(boxes):
+    full = all(low <= high for box in boxes for low, high in zip(box[::2], box[1::2], strict=True))
+    return bool(boxes) and full and all(one[1] < two[0] for one, two in pairwise(boxes))
+
+
+def inside(box, sample):
+    return all(low <= value <= high for low, high, value in zip(box[::2], box[1::2], sample, strict=True))
+
+
+def held_by(boxes, sample):
+    return is_sound(boxes) and any(inside(box, sample) for box in boxes)
+
+
+def full_boxes(boxes, samples):
+    return [is_sound(boxes) and any(inside(box, sample) for sample in samples) for box in boxes]
+
+
+@pytest.fixture
+def in_twos(monkeypatch):
+    """Blocks of two rows: several are needed for almost anything."""
+    monkeypatch.setattr(truth, "ROWS", 4)
+    monkeypatch.setattr(blocks, "__defaults__", (2,))
+
+
+# Truth
+
+FEW = st.integers(0, 3)
+SAMPLES = st.lists(st.tuples(FEW, st.integers(0, 1), st.just(0)), max_size=4).map(lambda own: sorted(set(own)))
+
+
+@st.composite
+def some_boxes(draw, most=3):
+    """Give boxes that are mostly sound: sorted cuts of time; seldom one that is empty, or the last one first."""
+    times = sorted(draw(st.lists(FEW, min_size=0, max_size=2 * most, unique=True)))
+    wide = st.sampled_from([(0, 1, 0, 0), (0, 1, 0, 0), (0, 1, 0, 0), (0, 0, 0, 0), (1, 0, 0, 0)])
+    boxes = [(times[n], times[n + 1], *draw(wide)) for n in range(0, len(times) - 1, 2)]
+    return boxes[::-1] if draw(st.integers(0, 9)) == 0 else boxes
+
+
+def twin_of_truth(lists, kinds, claims, *, group, declared, tolerance, limit):
+    """Say what `check_members` must find: problems, figures, published samples of each, the good pairs."""
+    problems, pairs = [], sorted(set(claims))
+    mine = {user: [kinds[kind] for other, kind in pairs if other == user] for user in range(len(lists))}
+    holders = [[sum(held_by(boxes, s) for boxes in mine[user]) for s in own] for user, own in enumerate(lists)]
+    mixed = sum(0 < n < len(mine[user]) for user, own in enumerate(holders) for n in own)
+    published = [sum(n > 0 or not declared for n in own) for own in holders]
+    samples = sum(map(len, lists))
+    lost = samples - sum(published)
+    share = lost / samples if samples else 1.0
+    if share > limit:
+        problems.append(f"{share:.1%} of the samples were suppressed; at most {limit:.0%} are accepted.")
+    if lost == samples:
+        problems.append("Nothing of the original was published.")
+    if abs(lost - declared) > tolerance:
+        problems.append("The number of suppressed samples is not the one that was stated.")
+    if mixed:
+        problems.append(f"{mixed:,} samples are held by some of their user's records only.")
+    figures = {"suppressed_samples": lost, "suppressed_share": round(share, 6), "mixed_samples": mixed}
+    good = [sum(held_by(kinds[kind], s) for s in lists[user]) == published[user] for user, kind in claims]
+    if not all(good):
+        problems.append(f"{good.count(False):,} members have samples that their record does not hold.")
+    full = {(user, kind): full_boxes(kinds[kind], lists[user]) for user, kind in pairs}
+    if group:
+        some = [
+            any(full[u, k][n] for u, k in pairs if k == kind) for kind, own in enumerate(kinds) for n in range(len(own))
+        ]
+        if not all(some):
+            problems.append(f"{some.count(False):,} boxes hold no sample of anybody in their record.")
+        each = [is_full for own in full.values() for is_full in own]
+        figures |= {
+            "truth_level": "group",
+            "empty_pairs_share": round(each.count(False) / len(each) if each else 0.0, 6),
+        }
+    else:
+        true = [all(full[claim]) for claim in claims]
+        if not all(true):
+            problems.append(f"{true.count(False):,} members have no sample in a box of their record.")
+        good = [one and other for one, other in zip(good, true, strict=True)]
+    return problems, figures, published, good
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_truth_is_what_plain_loops_say(data):
+    lists = data.draw(st.lists(SAMPLES, min_size=1, max_size=5))
+    kinds = data.draw(st.lists(some_boxes(), min_size=1, max_size=3, unique_by=tuple))
+    groups = [*range(len(kinds)), *data.draw(st.lists(st.integers(0, len(kinds) - 1), max_size=2))]
+    everything = [(user, record) for user in range(len(lists)) for record in range(len(groups))]
+    claims = data.draw(st.lists(st.sampled_from(everything), max_size=8, unique=True))
+    cut = data.draw(st.integers(0, len(lists)))
+    asked = {"declared": data.draw(st.integers(0, 3)), "tolerance": data.draw(st.sampled_from([0.0, 1.0]))}
+    limit = data.draw(st.sampled_from([0.0, 0.5, 1.0]))
+    users, numbers = (whole_numbers([claim[n] for claim in claims]) for n in (0, 1))
+    witnesses = Witnesses(users, numbers, None, None, np.ones(len(claims), bool))
+    published = Catalogue(np.arange(len(groups)), whole_numbers(groups), whole_numbers(groups), records_of(kinds))
+    for level in ("member", "group"):
+        findings = Findings()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(truth, "ROWS", 4)
+            if level == "member":
+                patch.setattr(truth, "mark_boxes", None)
+            kept, checked = truth.check_members(
+                findings, in_parts(lists, (cut, len(lists) - cut)), published, witnesses,
+                level=level, max_suppressed=limit, threads=2, **asked,
+            )  # fmt: skip
+        problems, figures, counts, good = twin_of_truth(
+            lists, kinds, [(u, groups[r]) for u, r in claims], group=level == "group", limit=limit, **asked
+        )
+        assert findings.problems == problems
+        assert findings.figures == figures
+        assert {"truth", "suppression"} >= findings.failures
+        assert ("suppression" in findings.failures) == any(
+            "suppress" in p or "Nothing" in p or "some of" in p for p in problems
+        )
+        assert set(findings.checked) == {"truth", "suppression"}
+        assert kept.counts.tolist() == counts == [n for _, part in kept.parts() for n in part.counts.tolist()]
+        assert checked.good.tolist() == good
+        assert checked.users is users
+
+
+def test_of_two_members_one_is_in_one_of_three_boxes():
+    """The share of pairs without a sample, to six digits and in words."""
+    boxes = [[(0, 0, 0, 9, 0, 9), (1, 1, 0, 9, 0, 9), (2, 2, 0, 9, 0, 9)]]
+    people = crowd_of(original([[(0, 1, 1), (1, 1, 1), (2, 1, 1)], [(0, 1, 1)]]))
+    findings, made = Findings(), catalogue(np.array([7]), records_of(boxes))
+    witnesses = Witnesses(np.array([0, 1]), np.array([0, 0]), np.array([0]), np.array([0, -1]), np.ones(2, bool))
+    truth.check_members(
+        findings, people, made, witnesses, declared=0, tolerance=0, max_suppressed=0, level="group", threads=1
+    )
+    assert findings.figures == {
+        "suppressed_samples": 0,
+        "suppressed_share": 0.0,
+        "mixed_samples": 0,
+        "truth_level": "group",
+        "empty_pairs_share": 0.333333,
+    }
+    assert findings.messages[0].endswith(
+        "of a box and a member of its record, 33.3% are without a sample of that member."
+    )
+    assert findings.failures == set()
+
+
+@pytest.mark.parametrize(
+    ("counts", "lost", "declared", "tolerance", "limit", "problems"),
+    [
+        ((7, 0), 1, 1, 0.0, 1 / 7, []),
+        ((7, 0), 1, 1, 0.0, 0.142, ["14.3% of the samples were suppressed; at most 14% are accepted."]),
+        ((7, 0), 3, 1, 2.0, 1.0, []),
+        ((7, 0), 1, 3, 2.0, 1.0, []),
+        ((7, 0), 3, 1, 1.9, 1.0, ["The number of suppressed samples is not the one that was stated."]),
+        ((7, 0), 0, 2, 1.9, 1.0, ["The number of suppressed samples is not the one that was stated."]),
+        ((3, 4), 7, 7, 0.0, 1.0, ["Nothing of the original was published."]),
+        ((0, 0), 0, 0, 0.0, 0.5, ["100.0% of the samples were suppressed; at most 50% are accepted.",
+                                  "Nothing of the original was published."]),
+    ],
+)  # fmt: skip
+def test_how_much_may_be_suppressed(counts, lost, declared, tolerance, limit, problems):
+    people = in_parts([[(t, 0, 0) for t in range(count)] for count in counts], (1, 1))
+    gone = (min(lost, counts[0]), max(0, lost - counts[0]))
+
+    def check(start, part):
+        return 0, np.arange(len(part.t)) >= gone[start]
+
+    findings = Findings()
+    kept = truth.check_suppressed(findings, people, check, declared=declared, tolerance=tolerance, max_suppressed=limit)
+    assert findings.problems == problems
+    assert findings.figures["suppressed_samples"] == lost
+    assert findings.figures["suppressed_share"] == round(lost / sum(counts) if sum(counts) else 1.0, 6)
+    assert findings.checked == ["suppression"]
+    assert kept.counts.tolist() == [counts[0] - gone[0], counts[1] - gone[1]]
+
+
+def test_records_without_sound_boxes_are_counted_one_by_one():
+    lists = [[(0, 1, 0, 0, 0, 0)], [], [(0, 1, 0, 0, 0, 0), (1, 2, 0, 0, 0, 0)]]
+    for groups, broken in (([0, 1, 2, 1], 3), ([0, 0, 1], 1), ([0, 0], 0)):
+        findings, n = Findings(), len(groups)
+        truth.check_boxes(findings, Catalogue(np.arange(n), whole_numbers(groups), np.ones(n, int), records_of(lists)))
+        said = f"{broken} records have no box, an empty box, or boxes that overlap or are unsorted in time."
+        assert findings.problems == ([said] if broken else [])
+        assert findings.checked == ["truth"]
+
+
+# Audits
+
+LABELS = ["a", "b", "c", "d"]
+PEOPLE = crowd_of(original([[(0, 0, 0)]] * 4, LABELS))
+RELEASE = Catalogue(whole_numbers([10, 20, 30]), np.arange(3), np.ones(3, np.int64), records_of([[]] * 3))
+ROWS = [(10, "a", "a"), (10, "a", "b"), (20, "b", "a"), (20, "b", "b"), (30, "c", "c"), (None, "d", "d")]
+
+
+def table_of(rows):
+    columns = zip(*rows, strict=True) if rows else ((), (), ())
+    kinds = (pa.int64(), pa.string(), pa.string())
+    return pa.table(
+        [pa.array(column, kind) for column, kind in zip(columns, kinds, strict=True)], ["record", "owner", "member"]
+    )
+
+
+def test_an_audit_names_who_was_merged_and_who_owns_what():
+    findings = Findings()
+    made = read_audit(findings, table_of([ROWS[n] for n in (4, 1, 0, 5, 3, 2)]), PEOPLE, RELEASE)
+    assert findings.problems == []
+    assert findings.checked == ["audit", "truth"]
+    assert (made.users.tolist(), made.records.tolist()) == ([2, 1, 0, 1, 0], [2, 0, 0, 1, 1])
+    assert (made.owner.tolist(), made.own.tolist()) == ([0, 1, 2], [0, 1, 2, -1])
+    assert made.good.tolist() == [True] * 5
+    assert made.first is None
+    assert made.last is None
+
+
+NOBODY = "{} rows of the audit name nobody who is in the original."
+STRAY = "{} rows of the audit name a record that is not in the release."
+TWICE = "{} rows of the audit repeat a member of a record."
+NO_RECORD = "{} rows of the audit have members but no record."
+STRANGER = "{} records have an owner who is not among their members."
+NO_OWNER = "{} records have no owner in the audit."
+MANY = "{} records have more owners than people they were published for."
+FEWER = "{} records have fewer owners than people they were published for."
+MISSING = "{} users have no row of their own in the audit."
+UNCLEAR = "{} users are both published and not, or twice not."
+DOUBLE = "{} persons own more than one record."
+
+
+@pytest.mark.parametrize(
+    ("left_out", "added", "weights", "said"),
+    [
+        ((), [], (1, 1, 1), []),
+        ((), [(30, "c", "zz")], (1, 1, 1), [(NOBODY, 1)]),
+        ((), [(30, "yy", "b"), (None, "zz", "zz")], (1, 1, 1), [(NOBODY, 2)]),
+        ((), [(30, "c", "d"), (10, "a", "d"), (20, "b", "zz")], (1, 1, 1), [(NOBODY, 1)]),
+        ((), [(30, "c", "zz"), (30, "c", "yy")], (1, 1, 1), [(NOBODY, 2), (TWICE, 1)]),
+        ((), [(5, "a", "a"), (15, "a", "b"), (31, "a", "c"), (-1, "a", "d")], (1, 1, 1), [(STRAY, 4)]),
+        ((), [(5, "a", "d"), (10, "a", "zz")], (1, 1, 1), [(NOBODY, 1), (STRAY, 1)]),
+        ((), [ROWS[1], ROWS[4], ROWS[4]], (1, 1, 1), [(TWICE, 3)]),
+        ((), [(None, "d", "a")], (1, 1, 1), [(NO_RECORD, 1)]),
+        ((0,), [], (1, 1, 1), [(STRANGER, 1)]),
+        ((0, 4), [(30, "c", "d")], (1, 1, 1), [(STRANGER, 2)]),
+        ((4,), [], (1, 1, 1), [(NO_OWNER, 1), (MISSING, 1)]),
+        ((0, 1, 4), [], (1, 1, 1), [(NO_OWNER, 2), (MISSING, 2)]),
+        ((5,), [(10, "d", "d")], (1, 1, 1), [(MANY, 1)]),
+        ((5,), [(10, "d", "d")], (2, 1, 1), []),
+        ((5,), [(10, "d", "d")], (3, 1, 2), [(FEWER, 2)]),
+        ((4,), [], (1, 1, 2), [(NO_OWNER, 1), (MISSING, 1)]),
+        ((5,), [], (1, 1, 1), [(MISSING, 1)]),
+        ((2, 3, 5), [(20, "d", "d")], (1, 1, 1), [(MISSING, 1)]),
+        ((), [(None, "d", "d")], (1, 1, 1), [(UNCLEAR, 1)]),
+        ((), [(None, "a", "a"), (None, "d", "d")], (1, 1, 1), [(UNCLEAR, 2)]),
+        ((4,), [(30, "a", "a")], (1, 1, 1), [(MISSING, 1), (DOUBLE, 1)]),
+    ],
+)  # fmt: skip
+def test_an_audit_makes_sense(left_out, added, weights, said):
+    rows = [row for n, row in enumerate(ROWS) if n not in left_out] + added
+    release = Catalogue(RELEASE.uids, RELEASE.groups, whole_numbers(weights), RELEASE.unique)
+    findings = Findings()
+    made = read_audit(findings, table_of(rows), PEOPLE, release)
+    assert findings.problems == [sentence.format(n) for sentence, n in said]
+    assert findings.failures == ({"audit"} if said else set()) | ({"truth"} if (DOUBLE, 1) in said else set())
+    assert (made is None) == bool(said)
+
+
+def test_who_owns_two_records_is_a_matter_of_truth():
+    findings = Findings()
+    made = read_audit(findings, table_of([*ROWS[:4], (30, "a", "a"), (None, "c", "c"), ROWS[5]]), PEOPLE, RELEASE)
+    assert findings.failures == {"truth"}
+    assert findings.problems == [DOUBLE.format(1)]
+    assert made.owner.tolist() == [0, 1, 0]
+
+
+def test_an_audit_of_nobody():
+    nobody = crowd_of(original([]))
+    empty = Catalogue(whole_numbers([]), whole_numbers([]), whole_numbers([]), records_of([]))
+    findings = Findings()
+    made = read_audit(findings, table_of([]), nobody, empty)
+    assert (findings.problems, len(made.users)) == ([], 0)
+    read_audit(findings, table_of([(3, "a", "a"), (3, "a", "b")]), nobody, empty)
+    assert findings.problems == [NOBODY.format(2), STRAY.format(2), TWICE.format(1)]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda table: table.rename_columns(["record", "owner", "user"]),
+        lambda table: table.select(["owner", "record", "member"]),
+        lambda table: table.select(["record", "owner"]),
+        lambda table: table.set_column(0, "record", table["record"].cast(pa.string())),
+        lambda table: table.set_column(0, "record", table["record"].cast(pa.float64())),
+    ],
+)
+def test_an_audit_has_its_columns(change):
+    said = ["The audit does not have the columns record (integer), owner, member."]
+    for read in (
+        lambda f, t: read_audit(f, t, PEOPLE, RELEASE),
+        lambda f, t: read_owners(f, t, PEOPLE.labels, RELEASE.uids),
+    ):
+        findings = Findings()
+        assert read(findings, change(table_of(ROWS))) is None
+        assert findings.problems == said
+        assert findings.failures == {"audit"}
+
+
+def test_numbers_and_labels_are_found_where_they_are():
+    numbers = pa.chunked_array([[20, None, 10], [15, -1, 30, 40, 5]], pa.int32())
+    assert audit._positions(numbers, RELEASE.uids).tolist() == [1, -1, 0, -1, -1, 2, -1, -1]
+    assert audit._positions(numbers, whole_numbers([])).tolist() == [-1] * 8
+    labels = pa.chunked_array([["7", None, "07"], ["70"]])
+    assert audit._users(labels, pa.array([70, 7])).tolist() == [1, -1, -1, 0]
+
+
+def timed(rows, times, unit="ms", zone="UTC"):
+    """Give a table with times in milliseconds."""
+    table = table_of(rows)
+    for n, name in enumerate(("t_start", "t_end")):
+        column = pa.array([time[n] for time in times], pa.int64()).cast(pa.timestamp("ms", zone))
+        table = table.append_column(name, column.cast(pa.timestamp(unit, zone)))
+    return table
+
+
+def test_members_may_be_merged_for_some_time():
+    rows = [(10, "a", "a"), (10, "a", "b"), (10, "a", "b"), (10, "a", "c"), (20, "b", "b"), (30, "c", "c"),
+            (30, "c", "a"), (30, "c", "b"), (None, "d", "d")]  # fmt: skip
+    times = [(0, 60_000), (60_000, 180_000), (60_001, 179_999), (None, 60_000), (None, None), (5, None),
+             (-60_000, None), (-1, 0), (None, None)]  # fmt: skip
+    findings = Findings()
+    made = read_audit(findings, timed(rows, times), PEOPLE, RELEASE, slot_s=60)
+    assert findings.problems == []
+    assert made.users.tolist() == [0, 1, 1, 2, 1, 2, 0, 1]
+    assert made.first.tolist() == [-EVER, 1, 2, -EVER, -EVER, -EVER, -1, 0]
+    assert made.last.tolist() == [EVER, 2, 1, 0, EVER, EVER, EVER, -1]
+    for asked in ({}, {"slot_s": None}):
+        findings = Findings()
+        assert read_audit(findings, timed(rows, times), PEOPLE, RELEASE, **asked) is None
+        assert findings.problems == [TWICE.format(1)]
+    halves = read_audit(Findings(), timed(ROWS, [(0, 7000)] * 6, "s"), PEOPLE, RELEASE, slot_s=2)
+    assert (halves.first[1], halves.last[1]) == (0, 2)
+    for name in ("t_start", "t_end"):
+        alone = read_audit(Findings(), timed(ROWS, [(0, 7000)] * 6).drop_columns([name]), PEOPLE, RELEASE, slot_s=60)
+        assert alone.first is None
+
+
+@pytest.mark.parametrize(
+    ("times", "said"),
+    [
+        ([(5, 6), (6, 6), (7, 6), (None, 6), (7, None), (None, None)], ["2 rows of the audit end before they start."]),
+        ([(-9, -8), (0, 1), (-1, 0), (None, -5), (7, None), (None, None)], []),
+    ],
+)
+def test_times_of_an_audit_run_forwards(times, said):
+    findings = Findings()
+    read_audit(findings, timed(ROWS, times), PEOPLE, RELEASE, slot_s=60)
+    assert findings.problems == said
+
+
+@pytest.mark.parametrize("name", ["t_start", "t_end"])
+def test_times_of_an_audit_are_timestamps(name):
+    table = timed(ROWS, [(0, 60_000)] * 6)
+    at = table.column_names.index(name)
+    findings = Findings()
+    assert (
+        read_audit(findings, table.set_column(at, name, table[name].cast(pa.int64())), PEOPLE, RELEASE, slot_s=60)
+        is None
+    )
+    assert findings.problems == ["The times of the audit are not timestamps."]
+
+
+def test_the_same_member_at_the_same_time_is_a_repetition():
+    rows = [*ROWS, (10, "a", "b"), (10, "a", "b"), (10, "a", "b"), (20, "b", "c")]
+    times = [(0, 9)] * 6 + [(0, 9), (0, 8), (1, 9), (0, 9)]
+    times = [(60_000 * start, 60_000 * end) for start, end in times]
+    findings = Findings()
+    assert read_audit(findings, timed(rows, times), PEOPLE, RELEASE, slot_s=60) is None
+    assert findings.problems == [TWICE.format(1)]
+
+
+def test_an_audit_is_read_from_files(tmp_path):
+    people = crowd_of(original([[(0, 0, 0)]] * 3, ["007", "7", "08"]))
+    rows = [(10, "007", "007"), (20, "7", "7"), (30, "08", "08"), (30, "08", "7")]
+    pq.write_table(table_of(rows), tmp_path / "audit.parquet")
+    text = "".join(f"{record},{owner},{member},,\n" for record, owner, member in rows)
+    (tmp_path / "audit.CSV").write_text("record,owner,member,t_start,t_end\n" + text)
+    (tmp_path / "plain.csv").write_text("record,owner,member\n" + text.replace(",,", ""))
+    for name in ("audit.parquet", "audit.CSV", "plain.csv"):
+        for path in (tmp_path / name, str(tmp_path / name)):
+            findings = Findings()
+            made = read_audit(findings, path, people, RELEASE, slot_s=60)
+            assert findings.problems == []
+            assert made.users.tolist() == [0, 1, 2, 1]
+            assert (made.last is None) == (name != "audit.CSV")
+    (tmp_path / "broken.parquet").write_text("record")
+    (tmp_path / "broken.csv").write_text("record,owner,member\nx,y,z\n")
+    for name in ("broken.parquet", "broken.csv", "missing.csv"):
+        with pytest.raises(CannotCheck, match="the audit file can't be read; give the file that --audit wrote"):
+            read_audit(Findings(), tmp_path / name, people, RELEASE)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4), st.booleans()), max_size=12))
+def test_persons_and_owned_pairs_are_counted_as_plain_loops_do(claims):
+    owner, own = [0, 2, 2, 1, 3], [0, 3, 1, -1]
+    users, numbers, good = ([claim[n] for claim in claims] for n in range(3))
+    made = Witnesses(
+        whole_numbers(users), whole_numbers(numbers), np.array(owner), np.array(own), np.ones(len(claims), bool)
+    ).checked(np.array(good, dtype=bool))
+    seen = Counter(user for user, _ in {(user, owner[record]) for user, record, is_good in claims if is_good})
+    assert made.persons().tolist() == [seen[user] for user in range(4)]
+    assert made.owned().tolist() == [n for n, (u, record, is_good) in enumerate(claims) if is_good and own[u] == record]
+
+
+OTHER = "{} rows of the audit have another member than the owner."
+NOT_ONE = "Not every record has one owner in the audit."
+NOT_CLEAR = "{} users are not in the audit, or both published and not."
+SPLIT = [(30, "a", "a"), (10, "c", "c"), (20, "a", "a"), (None, "d", "d"), (None, "b", "b")]
+
+
+@pytest.mark.parametrize(
+    ("left_out", "added", "said"),
+    [
+        ((), [], []),
+        ((), [(40, "a", "a")], [STRAY.format(1), NOT_ONE]),
+        ((), [(None, "zz", "zz")], [NOBODY.format(1)]),
+        ((1,), [(10, "c", "a")], [OTHER.format(1)]),
+        ((1, 2), [(10, "c", "a"), (20, "a", "b")], [OTHER.format(2)]),
+        ((4,), [(None, "b", "a")], [NO_RECORD.format(1), OTHER.format(1)]),
+        ((2,), [], [NOT_ONE]),
+        ((1,), [], [NOT_ONE, NOT_CLEAR.format(1)]),
+        ((), [(10, "a", "a")], [NOT_ONE]),
+        ((), [SPLIT[0]], [TWICE.format(1), NOT_ONE]),
+        ((3, 4), [], [NOT_CLEAR.format(2)]),
+        ((), [(None, "a", "a")], [NOT_CLEAR.format(1)]),
+        ((), [(None, "d", "d")], [NOT_CLEAR.format(1)]),
+    ],
+)
+def test_owners_of_records_of_points(left_out, added, said):
+    rows = [row for n, row in enumerate(SPLIT) if n not in left_out] + added
+    findings = Findings()
+    owners = read_owners(findings, table_of(rows), PEOPLE.labels, RELEASE.uids)
+    assert findings.problems == said
+    assert findings.checked == ["audit"]
+    assert (owners is None) if said else owners.tolist() == [2, 0, 0]
+
+
+# Order
+
+
+def twin_of_runs(values):
+    """Three random rankings of equal values; the correlation of each rank with the next one."""
+    n, random, found = len(values), np.random.default_rng(len(values)), []
+    for _ in range(3):
+        place = [0] * n
+        for position, number in enumerate(random.permutation(n).tolist()):
+            place[number] = position
+        rank = [0] * n
+        for position, number in enumerate(sorted(place, key=lambda v: values[v])):
+            rank[number] = position
+        middle, spread = (n - 1) / 2, ((n * n - 1) / 12) ** 0.5
+        unit = [(r - middle) / spread for r in rank]
+        found.append(ndtr(-sum(a * b for a, b in pairwise(unit)) / n**0.5))
+    return max(found)
+
+
+def test_runs_are_correlations_of_neighbours():
+    draw = np.random.default_rng(5)
+    for n in (20, 21, 60):
+        for values in (draw.permutation(n), draw.integers(0, 3, n), np.arange(n) // 5, np.zeros(n, int)):
+            assert order._runs(values) == pytest.approx(twin_of_runs(values.tolist()), rel=1e-9)
+
+
+def test_two_values_may_have_a_trend():
+    assert order._follows(np.arange(60) < 30)
+    assert order._trend(np.arange(60) < 30) < 1e-12
+    assert order._trend(np.array([3, 3, 3])) == 1.0
+
+
+def test_what_is_as_likely_as_the_limit_is_not_blamed(monkeypatch):
+    limit = 5e-8
+    for trend, runs, blamed in ((limit, limit, False), (0.0, 1.0, True), (1.0, 0.0, True), (1.0, limit, False)):
+        monkeypatch.setattr(order, "_trend", lambda _, p=trend: p)
+        monkeypatch.setattr(order, "_runs", lambda _, p=runs: p)
+        assert order._follows(np.arange(30)) is blamed
+    for p, blamed in ((limit, False), (4.9e-8, True)):
+        monkeypatch.setattr("scipy.special.gammainc", lambda *_, p=p: p)
+        assert order._too_many(3, 1.0) is blamed
+        monkeypatch.setattr("scipy.special.bdtrc", lambda *_, p=p: p)
+        made = catalogue(np.arange(2), records_of([[(0, 0, 0, 0, 0, 0)], [(1, 1, 0, 0, 0, 0)]]))
+        assert order._points_at(crowd_of(original([[(0, 0, 0)]])), made, np.array([0])) is blamed
+
+
+@pytest.mark.parametrize("n", [0, 1, 19, 20])
+def test_order_is_judged_from_twenty_records_on(n):
+    """Records that are numbered as they begin; with so few nothing else can be told."""
+    draw = np.random.default_rng(1)
+    lists = [[(t, 50, *(int(v) for v in np.sort(draw.integers(0, 99, (2, 2)), axis=1).ravel()))] for t in range(n)]
+    findings, made = Findings(), catalogue(np.arange(n), records_of(lists))
+    order.check_numbering(findings, made)
+    assert findings.problems == (["The numbers of the records follow when they begin."] if n == 20 else [])
+    assert findings.failures == ({"leaks"} if n == 20 else set())
+    assert findings.messages == (findings.problems or ["Order was not judged: that needs 20 records."])
+    assert order.check_quantities(Findings(), {}, n) is (n == 20)
+
+
+@pytest.mark.parametrize(("pairs", "blamed"), [(0, False), (10, False), (11, True), (40, True)])
+def test_identical_records_are_not_side_by_side(pairs, blamed):
+    """Forty kinds of two records each, in random order: so many side by side, where chance gives one."""
+    draw = np.random.default_rng(2)
+    kinds = draw.permutation(40)
+    groups = whole_numbers([*kinds[:pairs].repeat(2), *kinds[pairs:], *np.roll(kinds[pairs:], 7)])
+    unique = SimpleNamespace(ends=[draw.integers(0, 99, (40, 6)) for _ in range(3)], counts=np.zeros(40, int))
+    findings = Findings()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(order, "_follows", lambda _: False)
+        order.check_numbering(findings, Catalogue(np.arange(80), groups, groups, unique))
+    said = ["Identical records are numbered side by side more often than by chance."]
+    assert findings.problems == (said if blamed else [])
+
+
+def test_how_many_identical_ones_chance_puts_side_by_side():
+    """Of all orders of a few records, so many neighbours are identical on average."""
+    groups = [0, 0, 0, 1, 1, 2]
+    orders = list(permutations(groups))
+    mean = sum(a == b for one in orders for a, b in pairwise(one)) / len(orders)
+    asked = []
+    unique = SimpleNamespace(ends=[np.zeros((3, 6), int)] * 3, counts=np.zeros(3, int))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(order, "check_quantities", lambda *_: True)
+        patch.setattr(order, "_too_many", lambda *given: asked.append(given))
+        order.check_numbering(Findings(), Catalogue(np.arange(6), whole_numbers(groups), np.ones(6), unique))
+    assert asked == [(3, pytest.approx(mean))]
+
+
+def test_what_numbers_are_compared_with():
+    lists = [[(3, 5, 10, 14, 20, 28), (7, 9, 0, 15, 26, 29)], [(1, 2, 3, 4, 5, 6)]]
+    seen = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(order, "check_quantities", lambda _, quantities, n: seen.update(quantities, n=n))
+        order.check_numbering(Findings(), catalogue(np.arange(3), records_of([*lists, lists[0]])))
+    spans = seen.pop("how far they reach").tolist()
+    assert (spans[0] - spans[1], spans[2]) == (24 - 2, spans[0])
+    assert {name: np.asarray(values).tolist() for name, values in seen.items()} == {
+        "when they begin": [3, 1, 3],
+        "when they end": [9, 2, 9],
+        "how many boxes they have": [2, 1, 2],
+        "where they begin": [24, 7, 24],
+        "where they begin (second axis)": [48, 11, 48],
+        "n": 3,
+    }
+
+
+@pytest.mark.parametrize(
+    ("labels", "numbers", "rank"),
+    [
+        (["10", "9", "007"], [10, 9, 7], [2, 1, 0]),
+        ([10, 9, 70], [10, 9, 70], [1, 0, 2]),
+        (["10", "9", "x7"], [10, 9, -1], [0, 1, 2]),
+        (["1" * 18, "1" * 19, "-3"], [int("1" * 18), -1, -1], [1, 2, 0]),
+        (["", "5 ", " 5"], [-1, -1, -1], [0, 2, 1]),
+    ],
+)
+def test_labels_as_numbers_and_their_rank(labels, numbers, rank):
+    assert [made.tolist() for made in order._label_numbers(pa.array(labels))] == [numbers, rank]
+
+
+def test_users_are_ranked_by_their_number_of_samples_and_then_their_first_one():
+    firsts = [(5, 1, 1), (5, 1, 0), (4, 9, 9), (5, 0, 9), (0, 0, 0)]
+    counts = [2, 2, 2, 2, 3]
+    lists = [
+        [first] + [(first[0] + n, 0, 0) for n in range(1, many)] for first, many in zip(firsts, counts, strict=True)
+    ]
+    assert order._canonical(crowd_of(original(lists))).tolist() == [3, 2, 0, 1, 4]
+
+
+def owned(n, change, *, users=None, uids=None):
+    """Check records whose owners and labels are in random order, but for a change of one of them."""
+    draw = np.random.default_rng(n)
+    made = {"owner": draw.permutation(n), "labels": 1000 + draw.permutation(n), "list": draw.permutation(n)}
+    change(made)
+    findings = Findings()
+    order.check_owned(
+        findings, pa.array(made["labels"][: users or n]), {"the list": made["list"]}, made["owner"], np.arange(n)[:uids]
+    )
+    return findings.problems
+
+
+def follow(name):
+    def change(made):
+        made[name] = np.argsort(made["owner"])
+
+    return change
+
+
+def same_numbers(many):
+    """So many records have the label of their owner as their number."""
+
+    def change(made):
+        chosen = np.arange(0, 300, 300 // many)[:many]
+        made["labels"][made["owner"][chosen]] = chosen
+
+    return change
+
+
+def test_numbers_follow_neither_labels_nor_lists():
+    for n in (20, 300):
+        assert owned(n, lambda made: None) == []
+        assert owned(n, follow("list")) == ["The numbers of the records follow the list."]
+    assert owned(19, follow("list")) == []
+    assert owned(300, lambda made: made.update(labels=np.argsort(made["owner"]) + 5)) == [
+        "The numbers of the records follow the original labels."
+    ]
+    assert owned(300, same_numbers(10)) == []
+    assert owned(300, same_numbers(11)) == ["Numbers of records are original labels."]
+    assert owned(20, follow("list"), uids=19) == []
+
+
+@pytest.mark.parametrize(("users", "records", "judged"), [(20, 20, True), (19, 20, False), (20, 19, False)])
+@pytest.mark.parametrize("known", [False, True])
+def test_labels_are_judged_from_twenty_users_and_records_on(users, records, judged, known):
+    """Everybody is alone in the record with the number that is her label."""
+    n = max(users, records)
+    place = np.random.default_rng(3).permutation(users)
+    lists = [[(int(place[u]), 1, 1), *((100 + t, 1, 1) for t in range((u * 7) % 5))] for u in range(users)]
+    mine = {int(place[u]): lists[u] for u in range(users)}
+    boxes = [[(t, t, 0, 2, 0, 2) for t, _, _ in mine.get(r, [(999, 0, 0)])] for r in range(n)][:records]
+    people = crowd_of(original(lists, [str(p) for p in place]))
+    made = catalogue(np.arange(records), records_of(boxes))
+    owner = np.argsort(place)[:records] if users >= records else np.zeros(records, int)
+    witnesses = Witnesses(owner, np.arange(records), owner, owner, np.ones(records, bool)) if known else None
+    findings = Findings()
+    order.check_labels(findings, people, made, witnesses)
+    follows = "The numbers of the records follow the original labels"
+    if not judged:
+        assert findings.problems == []
+    elif known:
+        assert findings.problems == [f"{follows}.", "Numbers of records are original labels."]
+    else:
+        assert findings.problems == [f"{follows} (as numbers).", f"{follows}."]
+
+
+def test_numbers_may_follow_how_many_samples_their_users_have():
+    lists = [[(n * 100 + t, 1, 1) for t in range(n + 1)] for n in range(20)]
+    boxes = [[(t, t, 0, 2, 0, 2) for t, _, _ in own] for own in lists]
+    labels = np.random.default_rng(4).permutation(20)
+    for known in (False, True):
+        every = np.arange(20)
+        witnesses = Witnesses(every, every, every, every, np.ones(20, bool)) if known else None
+        findings = Findings()
+        order.check_labels(
+            findings,
+            crowd_of(original(lists, [f"x{n:02}" for n in labels])),
+            catalogue(every, records_of(boxes)),
+            witnesses,
+        )
+        assert findings.problems == ["The numbers of the records follow the number of samples of their users."]
+
+
+def twin_of_pointing(lists, kinds, groups, values, tried):
+    """Count how many users fit the record that their value points at, and one of twenty shuffled ones."""
+    random = np.random.default_rng(len(groups))
+    users = [u for u, value in enumerate(values) if 0 <= value < len(groups) and lists[u]]
+    if len(users) > tried:
+        users = sorted(random.choice(users, tried, replace=False).tolist())
+    shuffles = [random.permutation(len(groups)).tolist() for _ in range(20)]
+
+    def fits(user, record):
+        boxes = kinds[groups[record]]
+        return all(held_by(boxes, sample) for sample in lists[user]) and all(full_boxes(boxes, lists[user]))
+
+    own = sum(fits(user, values[user]) for user in users)
+    chance = sum(fits(user, shuffle[values[user]]) for user in users for shuffle in shuffles)
+    return own, chance
+
+
+@pytest.mark.parametrize("tried", [50_000, 7, 6, 5])
+@pytest.mark.parametrize("sizes", [(9,), (4, 5), (1, 0, 7, 1)])
+def test_pointing_at_records_is_counted_as_plain_loops_do(tried, sizes, monkeypatch):
+    """One person has no sample, and points at a record without boxes; two point at no record at all."""
+    lists = [[(n % 3, 0, 0), (5, 0, 0)] for n in range(8)] + [[]]
+    kinds = [[(n, n, 0, 0, 0, 0), (5, 5, 0, 1, 0, 1)] for n in range(3)] + [
+        [],
+        [(0, 9, 0, 0, 0, 0), (10, 10, 0, 0, 0, 0)],
+    ]
+    groups = [0, 1, 2, 3, 0, 4, 1]
+    values = whole_numbers([0, 1, 2, 4, 1, 5, 7, -1, 3])
+    asked = []
+    monkeypatch.setattr("scipy.special.bdtrc", lambda *given: asked.append(given) or 1.0)
+    monkeypatch.setattr(order, "_TRIED", tried)
+    made = Catalogue(np.arange(7), whole_numbers(groups), np.ones(7, int), records_of(kinds))
+    assert not order._points_at(in_parts(lists, sizes), made, values)
+    own, chance = twin_of_pointing(lists, kinds, groups, values.tolist(), tried)
+    assert own > 0
+    assert asked == [(own - 1, own + chance, 1 / 21)]
+
+
+# Records
+
+EDGE = st.integers(0, 3)
+ANY_BOX = st.tuples(EDGE, EDGE, EDGE, EDGE, EDGE, EDGE)
+TIMES = st.lists(st.integers(0, 9), max_size=6, unique=True).map(sorted)
+SORTED = TIMES.map(lambda t: [(t[n], t[n + 1], 0, 1, 2, 2) for n in range(0, len(t) - 1, 2)])
+LISTS = st.lists(st.one_of(st.lists(ANY_BOX, max_size=3), SORTED, st.just([])), max_size=6)
+
+
+@settings(max_examples=200, deadline=None)
+@given(LISTS, st.data())
+def test_records_are_what_plain_loops_say(lists, data):
+    weights = data.draw(st.lists(st.integers(1, 4), min_size=len(lists), max_size=len(lists)))
+    made = records_of(lists, weights)
+    assert len(made) == len(lists)
+    assert made.counts.tolist() == [len(own) for own in lists]
+    assert made.sound.tolist() == [is_sound(own) for own in lists]
+    first, last, bounds = (edges.tolist() for edges in made.ends)
+    nothing = [1, 0, 1, 0, 1, 0]
+    assert first == [list(own[0]) if own else nothing for own in lists]
+    assert last == [list(own[-1]) if own else nothing for own in lists]
+    around = [[(max if n % 2 else min)(edges) for n, edges in enumerate(zip(*own, strict=True))] for own in lists]
+    assert bounds == [own or nothing for own in around]
+    chosen = data.draw(st.permutations(range(len(lists))))[: data.draw(st.integers(0, len(lists)))]
+    rows = [row for r in chosen for row in range(made.offsets[r], made.offsets[r + 1])]
+    assert made.rows(whole_numbers(chosen)).tolist() == rows
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(blocks, "__defaults__", (2,))
+        taken = made.take(whole_numbers(chosen))
+    assert taken.boxes.tolist() == made.boxes[rows].tolist()
+    assert taken.offsets.tolist() == starts([lists[r] for r in chosen]).tolist()
+    assert taken.weights.tolist() == [weights[r] for r in chosen]
+    assert (taken.boxes.dtype, taken.unlike) == (np.int32, False)
+
+
+def test_the_sizes_of_records_and_their_catalogue():
+    made = records_of([[(0, 0, 0, 0, 0, 0)], [(0, 0, 0, 0, 0, 0)], []])
+    assert made.nbytes == 4 * 8 + 2 * 24 + 3 * 8
+    kept = catalogue(np.arange(3), made)
+    assert kept.unique.nbytes == 3 * 8 + 24 + 2 * 8
+    assert kept.nbytes == 3 * 3 * 8 + kept.unique.nbytes
+    assert len(kept) == 3
+
+
+def test_records_that_are_unlike_are_not_compared():
+    alike = [[(0, 0, 0, 0, 0, 0)]] * 3
+    made, said = records_of(alike, [2, 3, 4]), records_of(alike, unlike=True)
+    assert made.groups.tolist() == [0, 0, 0]
+    assert made.distinct().weights.tolist() == [9]
+    assert made.distinct().unlike
+    assert said.groups.tolist() == [0, 1, 2]
+    assert said.distinct() is said
+    assert said.take(np.array([1])).unlike
+    single = records_of(alike[:1], [5])
+    assert single.distinct().unlike
+    assert single.distinct().boxes is single.boxes
+    assert single.distinct().weights.tolist() == [5]
+
+
+def twin_of_groups(lists):
+    seen = {}
+    return [seen.setdefault(tuple(own), len(seen)) for own in lists]
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.sampled_from([(), (1,), (2,), (1, 2), (2, 1), (1, 1)]), max_size=9), st.data())
+def test_identical_records_are_found_by_their_hash_alone(shapes, data):
+    """Different records have different hashes here: none is compared byte by byte."""
+    lists = [[(n, n, 0, n, 7, 7) for n in shape] for shape in shapes]
+    weights = data.draw(st.lists(st.integers(1, 4), min_size=len(lists), max_size=len(lists)))
+    groups = twin_of_groups(lists)
+    together, firsts = Counter(), [groups.index(n) for n in sorted(set(groups))]
+    for group, weight in zip(groups, weights, strict=True):
+        together[group] += weight
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(blocks, "__defaults__", (2,))
+        patch.setattr(records_module, "_groups_by_bytes", None)
+        made = catalogue(np.arange(len(lists)), records_of(lists, weights), threads=2)
+    assert made.groups.tolist() == groups
+    assert made.weights.tolist() == weights
+    assert made.unique.weights.tolist() == [together[n] for n in range(len(firsts))]
+    assert made.unique.boxes.tolist() == [list(box) for r in firsts for box in lists[r]]
+    assert made.unique.counts.tolist() == [len(lists[r]) for r in firsts]
+    assert made.unique.unlike
+
+
+def twin_of_hash(boxes):
+    whole, mix = 2**64, 0x9E3779B97F4A7C15
+    total = len(boxes)
+    for place, box in enumerate(boxes):
+        mixed = place
+        for edge in box:
+            mixed = (mixed ^ edge % whole) * mix % whole
+            mixed ^= mixed >> 29
+        total += mixed
+    return total % whole
+
+
+def test_records_are_hashed_by_their_boxes_and_their_places(in_twos):
+    lists = [
+        [],
+        [(1, 2, 3, 4, 5, 6)],
+        [],
+        [(-1, 2, -3, 4, -5, 6), (7, 8, 9, 10, 11, 12), (7, 8, 9, 10, 11, 12)],
+        [],
+        [],
+    ]
+    for wanted in (lists, lists[1:2], lists[3:4], [[], []], []):
+        made = records_module._digests(records_of(wanted), 2)
+        assert made.tolist() == [twin_of_hash(boxes) for boxes in wanted]
+
+
+def test_pairs_are_alike_only_if_every_box_is(in_twos):
+    lists = [[(n, n, n, n, n, n) for n in own] for own in ((1, 2), (1, 2), (1, 3), (1,), (), (), (2, 1))]
+    made = records_of(lists)
+    every = range(len(lists))
+    for left in every:
+        for right in every:
+            alike = lists[left] == lists[right]
+            assert records_module._alike(made, np.array([left]), np.array([right]), 1) is alike
+            assert records_module._alike(made, np.array([0, left, 4]), np.array([1, right, 5]), 2) is alike
+    assert records_module._groups_by_bytes(made).tolist() == twin_of_groups(lists)
+    assert records_module._alike(made, whole_numbers([]), whole_numbers([]), 1) is True
