@@ -119,7 +119,7 @@ def _trend(values: NDArray[np.int64]) -> float:
     n = len(values)
     if len(times) < 2:
         return 1.0
-    rank = (np.cumsum(times) - (times - 1) / 2)[which]
+    rank = (np.cumsum(times) - times / 2)[which]
     rho = float(np.corrcoef(rank, np.arange(n))[0, 1])
     return float(2 * stdtr(n - 2, -abs(rho) * np.sqrt((n - 2) / max(1e-300, 1 - rho * rho))))
 
