@@ -47,7 +47,7 @@ def check_windows(
     *,
     slot_s: int,
     witnesses: Witnesses | None = None,
-    exact: bool = False,
+    exact: bool,
     threads: int | None = None,
 ) -> None:
     """Check the claims `kte-cover(k, τ)` and `kte-anonymity(k, τ, ε)`.
@@ -95,13 +95,13 @@ def _people_of(
         owned = witnesses.owned()
         pairs = distinct(records.groups[witnesses.records[owned]] * len(people) + witnesses.users[owned])
         return np.bincount(pairs // len(people), minlength=len(records.unique))
-    _, kind = cover_pairs(people, records.unique, np.flatnonzero(people.counts > 0), threads=threads)
+    _, kind = cover_pairs(people, records.unique, np.arange(len(people)), threads=threads)
     return np.bincount(kind, minlength=len(records.unique))
 
 
 def _known(witnesses: Witnesses, records: Catalogue, users: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Give, for each user, the kinds of record that she is said to be in."""
-    kinds = max(1, len(records.unique))
+    kinds = len(records.unique)
     pairs = distinct(witnesses.users * kinds + records.groups[witnesses.records])
     return starts_of(np.bincount(pairs // kinds, minlength=users)), pairs % kinds
 

@@ -151,7 +151,7 @@ def look_through(
     length: int,
     k: int,
     known: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None,
-    exact: bool = False,
+    exact: bool,
     room: int = _REMEMBERED,
     threads: int | None = None,
 ) -> WindowTally:
