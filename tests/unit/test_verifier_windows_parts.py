@@ -633,6 +633,16 @@ def test_leakage_is_reported_and_checked_if_asked(asked, more, problem):
     assert findings.problems == ([problem] if problem else [])
 
 
+def test_means_and_shares_are_rounded():
+    tally = tally_of(leaks=np.array([0, 1]), times=np.array([2, 1]), outside=3, told=2)
+    for slot_s, mean in ((1, 0.3), (10, 3.3), (20, 6.7)):
+        findings = Findings()
+        windows._report_leakage(findings, tally, Windows(3, 600, epsilon_s=0), slot_s)
+        leakage = findings.figures["leakage"]
+        assert (leakage["mean_s"], leakage["share_leaking"], leakage["share_above"]) == (mean, 0.333333, 0.333333)
+        assert (leakage["max_s"], leakage["share_outside_held"]) == (slot_s, 0.666667)
+
+
 @pytest.mark.parametrize(
     ("times", "quantiles"),
     [
@@ -867,6 +877,16 @@ def test_a_members_time_at_its_edges(time, whole, true):
     }
     assert findings.problems == [problem for problem, fine in wanted.items() if not fine]
     assert checked.good.tolist() == [whole and true]
+
+
+@pytest.mark.parametrize("declared", [0, 1, 2])
+def test_a_sample_that_no_record_holds_is_lost_or_suppressed(declared):
+    findings, left, checked = merged([[*A, (30, 0, 0)]], [PAIR], [(0, 0, 0, 99)], declared=declared)
+    lost = ["1 members have samples that their record does not hold."]
+    wrong = ["The number of suppressed samples is not the one that was stated."]
+    assert findings.problems == [lost, [], wrong][declared]
+    assert left.counts.tolist() == [2 if declared else 3]
+    assert checked.good.tolist() == [bool(declared)]
 
 
 def test_without_times_members_are_merged_always():

@@ -220,16 +220,11 @@ def _fits(task: _Task, window: _Window, row: int, first: int, last: int) -> bool
     if row + 1 < last and boxes[row + 1, 1] <= window.end:
         return False
     b = row
-    full = True
-    for p in range(window.high - 1, window.low - 1, -1):
-        while b >= first and boxes[b, 0] > t[p]:
-            if not full:
-                return False
+    for p in range(window.high - 2, window.low - 1, -1):
+        if boxes[b, 0] > t[p]:  # the box before is next: between two samples, it may not be without one
             b -= 1
-            full = False
         if b < first or not _holds(boxes, b, t[p], x[p], y[p]):
             return False
-        full = True
     return not (b - 1 >= first and boxes[b - 1, 0] >= window.begin)
 
 
