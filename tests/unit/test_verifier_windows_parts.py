@@ -218,12 +218,13 @@ def test_records_that_are_tried_first_count_once_and_only_if_they_may():
         [[0, 9, 0, 1, 0, 1], [5, 9, 0, 1, 0, 1]],
         [[0, 9, 0, 2, 0, 1]],
         [[0, 0, 0, 0, 0, 0], [4, 9, 0, 0, 0, 0]],
+        [[5, 5, 0, 1, 0, 1]],
     ]
-    sound = [True, True, True, False, True, True]
-    known = np.array([0, 9, 14]), np.array([2, 2, 3, 4, 0, 0, 1, 5, 2, 1, 1, 3, 4, 0])
+    sound = [True, True, True, False, True, True, True]
+    known = np.array([0, 10, 16]), np.array([2, 2, 3, 4, 0, 0, 1, 5, 2, 6, 1, 1, 3, 4, 0, 6])
     for length in (1, 5, 6, 10):
         for given in (known, None):
-            same_as_the_twin(users, records, [1, 2, 3, 4, 0, 1], length=length, k=3, known=given, sound=sound)
+            same_as_the_twin(users, records, [1, 2, 3, 4, 0, 1, 0], length=length, k=3, known=given, sound=sound)
 
 
 def test_nobody_no_records_and_several_calls_of_the_kernel(monkeypatch):
