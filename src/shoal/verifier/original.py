@@ -111,8 +111,8 @@ def _granules(
 ) -> tuple[NDArray[Any], NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]:
     """Give (t, x, y) of every event, and which events the CRS can't hold."""
     lng, lat, east, north = events.lng, events.lat, events.east, events.north
-    edges = [grid.slots(np.asarray(edge)) for edge in (events.epoch_ms.min(initial=0), events.epoch_ms.max(initial=0))]
-    t = np.empty(len(events), dtype=narrow(np.array(edges)).dtype)
+    ends = [events.epoch_ms.min(), events.epoch_ms.max()] if len(events) else []
+    t = np.empty(len(events), dtype=narrow(grid.slots(np.array(ends, dtype=np.int64))).dtype)
     x, y = np.empty(len(events), dtype=np.int32), np.empty(len(events), dtype=np.int32)
     lost = np.zeros(len(events), dtype=bool)
 
@@ -207,8 +207,8 @@ def _active_days(people: Original, slot_s: int, tz: str) -> NDArray[np.int64]:
         t = people.t[people.offsets[part.start] : people.offsets[part.stop]].astype(np.int64)
         instants: Any = to_arrow_array(t * slot_s * 1000).cast(pa.timestamp("ms", "UTC")).cast(pa.timestamp("ms", tz))
         days = from_arrow_array(pc.local_timestamp(instants).cast(pa.int64())) // 86_400_000
-        days -= days.min(initial=0)
-        width = int(days.max(initial=0)) + 1
+        days -= days.min()
+        width = int(days.max()) + 1
         seen = distinct(spread(people.counts[part]) * width + days) // width
         active[part] = np.bincount(seen, minlength=part.stop - part.start)
     return active

@@ -120,7 +120,7 @@ def _stated(footer: dict[bytes, bytes]) -> Any:
 
 def _open_csv(path: Path) -> Any:
     """Open a CSV file whose values are all text."""
-    parse = pa_csv.ParseOptions(newlines_in_values=False, ignore_empty_lines=False)
+    parse = pa_csv.ParseOptions(ignore_empty_lines=False)
     read = pa_csv.ReadOptions(block_size=_BLOCK)
     with pa_csv.open_csv(path, parse_options=parse, read_options=read) as probe:
         names = probe.schema.names
@@ -131,7 +131,7 @@ def _open_csv(path: Path) -> Any:
 
 
 def read_columns(
-    findings: Findings, file: File, crs: str | None, odd: Counter[str], *, own: bool = True
+    findings: Findings, file: File, crs: str | None, odd: Counter[str], *, own: bool
 ) -> Iterator[Columns | None]:
     """Check names, order and types of the columns and give them as arrays, batch by batch; None if they can't be.
 
@@ -147,7 +147,6 @@ def read_columns(
         findings.fail_if(
             others, "leaks", f"{others} columns are none of a release and can't be checked: leave them out."
         )
-        wanted = [name for name in wanted if name in {"uid", *BOX, *names}]
     elif names != wanted:
         missing, extra = len(set(wanted) - set(names)), len(names) - len(set(names) & set(wanted))
         findings.fail(
@@ -189,17 +188,17 @@ def _own_columns(findings: Findings, file: File, chosen: list[str], odd: Counter
         if file.is_csv:
             odd["bytes"] += sum(pc.sum(pc.binary_length(column)).as_py() or 0 for column in batch.columns)
             odd["bytes"] += len(file.names) * len(batch)
-        typed = (_typed_csv if file.is_csv else _typed)(batch.select(chosen), odd)
+        part = batch.select(chosen)
+        typed = _typed_csv(part, odd) if file.is_csv else _typed(part)
         yield None if typed is None else _arrays(typed, odd)
         if typed is None:
             return
 
 
-def _typed(batch: pa.RecordBatch, odd: Counter[str]) -> dict[str, Any] | None:
+def _typed(batch: pa.RecordBatch) -> dict[str, Any] | None:
     try:
         return {name: batch[name].cast(TYPES[name]) for name in batch.schema.names}
-    except pa.ArrowException:
-        odd["cast"] += 1
+    except pa.ArrowException:  # the types are others, which was noted
         return None
 
 

@@ -138,11 +138,12 @@ def _count_derived(odd: Counter[str], columns: Columns, grid: Grid, threads: int
     if "datetime" in columns:
         middle = columns["t_start"] + (columns["t_end"] - columns["t_start"]) // 2
         odd["times"] += _count((columns["datetime"] != middle) & columns.whole)
-    if "lat" in columns and "lng" in columns and grid.crs is not None:
+    given = [name for name in ("lng", "lat") if name in columns]  # another tool may give one of them alone
+    if given:
         east = (columns["x_min"].astype(np.float64) + columns["x_max"]) / 2
         north = (columns["y_min"].astype(np.float64) + columns["y_max"]) / 2
-        lng, lat = grid.degrees(east, north, threads=threads)
-        same = _same_bits(columns["lng"], lng) & _same_bits(columns["lat"], lat)
+        middle = dict(zip(("lng", "lat"), grid.degrees(east, north, threads=threads), strict=True))
+        same = np.all([_same_bits(columns[name], middle[name]) for name in given], axis=0)
         odd["places"] += _count(~same & columns.whole)
 
 
