@@ -909,6 +909,15 @@ def test_boxes_are_the_granules_wholly_inside(rows, step_ms, cell_m):
     assert odd == counts
 
 
+@pytest.mark.parametrize(("low", "high"), [("t_start", "t_end"), ("x_min", "x_max"), ("y_min", "y_max")])
+def test_a_box_without_any_length_is_empty(low, high):
+    for more, empty in ((-2000, 1), (0, 1), (2000, 0)):
+        values = {name: [0] if name in ("t_start", "x_min", "y_min") else [2000] for name in BOX}
+        odd = Counter()
+        scan._granules(odd, values_of(**{**values, high: [values[low][0] + more]}), Grid(None, 1, 2))
+        assert odd == {"off": 0, "empty": empty, "wild": 0}
+
+
 def test_boxes_are_narrow_where_they_fit():
     def kind(start, end, slot_s=1):
         columns = values_of(
