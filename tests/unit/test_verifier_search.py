@@ -295,7 +295,7 @@ def test_a_walk_equals_looking_at_every_box():
         own = sorted(
             (chance.randrange(21), chance.randrange(4), chance.randrange(4)) for _ in range(chance.randrange(8))
         )
-        before, after = [(5, 1, 1)] * chance.randrange(3), [(25, 1, 1)]
+        before, after = [(5, 1, 1)] * chance.randrange(3), [(3, 1, 1)] * chance.randrange(2)
         t, x, y = ints(*(v for s in [*before, *own, *after] for v in s)).reshape(-1, 3).T
         rows = np.array([at(1), *boxes, at(30)])
         start, stop = len(before), len(before) + len(own)
