@@ -138,7 +138,7 @@ def twin_of_truth(lists, kinds, claims, *, group, declared, tolerance, limit):
     return problems, figures, published, good
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.data())
 def test_truth_is_what_plain_loops_say(data):
     lists = data.draw(st.lists(SAMPLES, min_size=1, max_size=5))
@@ -758,7 +758,7 @@ SORTED = TIMES.map(lambda t: [(t[n], t[n + 1], 0, 1, 2, 2) for n in range(0, len
 LISTS = st.lists(st.one_of(st.lists(ANY_BOX, max_size=3), SORTED, st.just([])), max_size=6)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(LISTS, st.data())
 def test_records_are_what_plain_loops_say(lists, data):
     weights = data.draw(st.lists(st.integers(1, 4), min_size=len(lists), max_size=len(lists)))

@@ -15,6 +15,7 @@ from shoal.verifier.original import Original
 from shoal.verifier.records import Records, catalogue
 from shoal.verifier.verdict import Findings
 from shoal.verifier.windows import Windows, check_windows, two_digits_up
+from shoal.verifier.windows_holders import _mark_inside, find_holders, no_holders
 from shoal.verifier.windows_members import check_merged
 from shoal.verifier.windows_search import (
     _ENDS,
@@ -22,13 +23,10 @@ from shoal.verifier.windows_search import (
     WindowTally,
     _Answer,
     _begin,
-    _find_holders,
     _fits,
     _has,
-    _Holders,
     _keep,
     _Kept,
-    _mark_inside,
     _note,
     _reach,
     _reaches,
@@ -121,17 +119,6 @@ def user_of(task, u, most_boxes):
     times = _times(task.t, start, stop)
     ends, begins = _reaches(task.t, times, task.length)
     return _User(times, ends, begins, np.empty(stop - start + 1, np.int64), np.empty(most_boxes, np.int64))
-
-
-def holders_of(n_records):
-    return _Holders(
-        np.zeros(2, np.int64),
-        np.empty(n_records, np.int64),
-        np.empty(n_records, np.int64),
-        np.full(n_records, -2, np.int64),
-        np.zeros(n_records, np.int64),
-        np.zeros(256, np.uint8),
-    )
 
 
 def same_as_the_twin(users, records, weights, *, length, k, known=None, rooms=(1, 1 << 20), sound=None):
@@ -306,12 +293,12 @@ def test_holders_of_each_sample_and_their_runs(seed):
     weights = [n % 4 for n in range(len(records))]
     task = task_of(users, records, weights, length=5)
     samples = [sample for own in users for sample in own]
-    holders = holders_of(len(records))
+    holders = no_holders(len(records))
     runs = [0] * len(records)
     before = -2
     for p in [p for p in range(len(samples)) if p not in (4, 5, 17)]:
         runs = runs if before == p - 1 else [0] * len(records)
-        _find_holders(task, p, holders)
+        find_holders(task, p, holders)
         rows = {
             r: int(task.grid.offsets[r]) + b
             for r, record in enumerate(records)

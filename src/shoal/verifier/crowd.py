@@ -176,7 +176,7 @@ def _gather(parts: Any, place: Callable[[Events], Original], *, keep: bool) -> C
 
 
 def _first(people: Original) -> NDArray[np.int64]:
-    rows = people.offsets[:-1]
+    rows = people.offsets[:-1].clip(0, max(0, len(people.t) - 1))
     return np.stack([column[rows].astype(np.int64) for column in (people.t, people.x, people.y)], axis=1)
 
 

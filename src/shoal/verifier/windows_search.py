@@ -18,7 +18,8 @@ import numpy as np
 from shoal.jit import jit
 from shoal.parallel import run_ranges
 from shoal.verifier.arrays import blocks
-from shoal.verifier.search import _cell, index_boxes
+from shoal.verifier.search import index_boxes
+from shoal.verifier.windows_holders import find_holders, no_holders
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,12 +28,12 @@ if TYPE_CHECKING:
     from shoal.verifier.original import Original
     from shoal.verifier.records import Records
     from shoal.verifier.search import BoxIndex
+    from shoal.verifier.windows_holders import Holders
 
 __all__ = ["WindowTally", "look_through"]
 
 _SAMPLES = 20_000  # of users in one call of the kernel: about a second
 _REMEMBERED = 1 << 25  # bytes for records that fitted other windows of the user
-_AT_ONCE = 256  # boxes looked at together
 _STARTS, _ENDS = 1, 2  # which of the two windows at a sample a record fits
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 
@@ -107,20 +108,6 @@ class _Kept(NamedTuple):
     bits: NDArray[np.uint64]
     size: Ints
     keeper: Ints
-
-
-class _Holders(NamedTuple):
-    """The `at[1]` records that hold sample `at[0]` - 1, and the box of each that does.
-
-    `run[r]` is how many samples up to `latest[r]` record r has held without a break, of those looked at.
-    """
-
-    at: Ints
-    record: Ints
-    row: Ints
-    latest: Ints
-    run: Ints
-    inside: NDArray[np.uint8]
 
 
 class _Window(NamedTuple):
@@ -387,43 +374,6 @@ def _recall(task: _Task, j: int, side: int, answer: _Answer, kept: _Kept) -> boo
 
 
 @jit
-def _mark_inside(around: Any, first: int, stop: int, t: int, x: int, y: int, inside: NDArray[np.uint8]) -> None:
-    """Mark which of the boxes first…stop-1 hold a sample; without a branch, so that many are looked at together."""
-    t0, t1 = around[0, first:stop], around[1, first:stop]
-    x0, x1 = around[2, first:stop], around[3, first:stop]
-    y0, y1 = around[4, first:stop], around[5, first:stop]
-    for e in range(len(t0)):
-        inside[e] = (t0[e] <= t) & (t <= t1[e]) & (x0[e] <= x) & (x <= x1[e]) & (y0[e] <= y) & (y <= y1[e])
-
-
-@jit
-def _find_holders(task: _Task, p: int, holders: _Holders) -> None:
-    """Find the records that hold sample p; the one before was looked at before, or is in no window with it."""
-    sizes, starts, entry, rows, _, _, _, _ = task.grid
-    latest, run, inside = holders.latest, holders.run, holders.inside
-    eights = inside.view(np.uint64)
-    t, x, y = task.t[p], task.x[p], task.y[p]
-    n = 0
-    for size in range(len(sizes)):
-        cell = _cell(sizes[size, 0], sizes[size, 1], t, x, y, len(starts) - 2)
-        for first in range(starts[cell], starts[cell + 1], _AT_ONCE):
-            stop = min(first + _AT_ONCE, starts[cell + 1])
-            _mark_inside(task.around, first, stop, t, x, y, inside)
-            for word in range((stop - first + 7) >> 3):
-                if eights[word] == 0:
-                    continue
-                for e in range(first + 8 * word, min(first + 8 * word + 8, stop)):
-                    r = task.record[e]
-                    if not inside[e - first] or latest[r] == p or task.weights[r] == 0:
-                        continue
-                    run[r] = run[r] + 1 if latest[r] == p - 1 else 1
-                    latest[r] = p
-                    holders.record[n], holders.row[n] = r, rows[entry[e]]
-                    n += 1
-    holders.at[0], holders.at[1] = p + 1, n
-
-
-@jit
 def _look_at(
     task: _Task,
     u: int,
@@ -434,14 +384,14 @@ def _look_at(
     answer: _Answer,
     kept: _Kept,
     most: int,
-    holders: _Holders,
+    holders: Holders,
 ) -> _Kept:
     """Answer for a window, the one at time j of that side."""
     _begin(user, window, answer)
     if _recall(task, j, side, answer, kept):
         return kept
     while holders.at[0] < window.high:
-        _find_holders(task, holders.at[0], holders)
+        find_holders(task, holders.at[0], holders)
     offsets = task.grid.offsets
     for i in range(holders.at[1]):
         r = holders.record[i]
@@ -475,15 +425,7 @@ def _look(task: _Task, first: int, last: int, longest: int, least: Ints, leaks: 
     """Look through the windows of some users; give how many leaks were filled in. `sums`: see `WindowTally`."""
     n_records = len(task.weights)
     keeper, bad = np.full(n_records, -1, np.int64), np.empty(longest, np.int64)
-    none = np.full(n_records, -2, np.int64)  # not even the sample before the first
-    holders = _Holders(
-        np.zeros(2, np.int64),
-        np.empty(n_records, np.int64),
-        np.empty(n_records, np.int64),
-        none,
-        np.zeros(n_records, np.int64),
-        np.zeros(_AT_ONCE, np.uint8),
-    )
+    holders = no_holders(n_records)
     n_leaks = 0
     for u in range(first, last):
         start, stop = task.offsets[u], task.offsets[u + 1]
