@@ -18,26 +18,15 @@ from shoal.verifier import records as records_module
 from shoal.verifier.arrays import blocks
 from shoal.verifier.audit import Witnesses, read_audit, read_owners
 from shoal.verifier.crowd import Crowd, crowd_of
-from shoal.verifier.original import Original
-from shoal.verifier.records import Catalogue, Records, catalogue
+from shoal.verifier.records import Catalogue, catalogue
 from shoal.verifier.verdict import Findings
+from tests.parts import is_sound, original, records_of, starts
 
 EVER = 2**62
 
 
 def whole_numbers(values):
     return np.array(values, dtype=np.int64)
-
-
-def starts(lists):
-    return np.cumsum([0, *map(len, lists)]).astype(np.int64)
-
-
-def original(lists, labels=None):
-    """Give people of these lists of (t, x, y), in this order; a list may be empty."""
-    flat = np.array([sample for own in lists for sample in own], dtype=np.int32).reshape(-1, 3)
-    labels = labels or [f"p{n}" for n in range(len(lists))]
-    return Original(pa.array(labels), starts(lists), *(np.ascontiguousarray(flat[:, n]) for n in range(3)))
 
 
 def in_parts(lists, sizes, labels=None):
@@ -50,16 +39,6 @@ def in_parts(lists, sizes, labels=None):
         whole_numbers([min(own, default=(0, 0, 0)) for own in lists]).reshape(-1, 3),
         lambda: parts,
     )
-
-
-def records_of(lists, weights=None, **more):
-    boxes = np.array([box for own in lists for box in own], dtype=np.int32).reshape(-1, 6)
-    return Records(starts(lists), boxes, whole_numbers(weights or [1] * len(lists)), **more)
-
-
-def is_sound(boxes):
-    full = all(low <= high for box in boxes for low, high in zip(box[::2], box[1::2], strict=True))
-    return bool(boxes) and full and all(one[1] < two[0] for one, two in pairwise(boxes))
 
 
 def inside(box, sample):

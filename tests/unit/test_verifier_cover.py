@@ -1,5 +1,6 @@
 """Counting of cover against the slow twin, the search it rests on, and what concealment asks beyond."""
 
+from functools import partial
 from itertools import pairwise, permutations
 
 import numpy as np
@@ -13,22 +14,19 @@ from shoal.verifier.arrays import blocks
 from shoal.verifier.audit import Witnesses
 from shoal.verifier.cover import check_concealment, complete_reach, count_cover, cover_pairs, tally_cover
 from shoal.verifier.original import Original, arranged
-from shoal.verifier.records import Records, catalogue
+from shoal.verifier.records import catalogue
 from shoal.verifier.search import covering, hold, holders, index_boxes, index_rarest, mark_boxes
 from shoal.verifier.verdict import Findings
+from tests import parts
 from tests.oracle import cover as oracle
 from tests.releases import Draft, Record, merge, people_of, samples_of
+
+records_of = partial(parts.records_of, kind=np.int64)
 
 
 def original_of(people):
     columns = (column.astype(np.int64) for column in (people.t, people.x, people.y))
     return Original(people.labels, people.offsets, *columns)
-
-
-def records_of(lists):
-    offsets = np.concatenate([[0], np.cumsum([len(boxes) for boxes in lists])]).astype(np.int64)
-    boxes = np.array([box for boxes in lists for box in boxes], dtype=np.int64).reshape(-1, 6)
-    return Records(offsets, boxes, np.ones(len(lists), dtype=np.int64))
 
 
 small = st.integers(0, 3)

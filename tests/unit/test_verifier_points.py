@@ -138,12 +138,13 @@ def test_fixes_are_the_twins(tmp_path_factory, people, few, days, align, keep):
 def test_fixes_of_traces_are_those_of_the_file(tmp_path):
     path = tmp_path / "in.parquet"
     pq.write_table(table_of(PEOPLE), path)
-    for here, there in ((fixes_of(traces_of(PEOPLE)), fixes_of(path)), (fixes_of(traces_of(PEOPLE), keep=False),) * 2):
+    for keep in (True, False):
+        here, there = (fixes_of(original, keep=keep) for original in (traces_of(PEOPLE), path))
         assert here.labels.cast("string").to_pylist() == there.labels.cast("string").to_pylist()
         assert here.counts.tolist() == there.counts.tolist() == [len(own) for own in PEOPLE.values()]
         assert here.first_ms.tolist() == there.first_ms.tolist() == [own[0][0] for own in PEOPLE.values()]
         assert here.last_ms.tolist() == there.last_ms.tolist() == [own[-1][0] for own in PEOPLE.values()]
-        assert (here.columns is None) == (there.columns is None)
+        assert (here.columns is None) == (there.columns is None) == (not keep)
     with pytest.raises(TooLarge, match="--memory"):
         fixes_of(path, memory=50_000)
     assert len(fixes_of(path, memory=50_000, keep=False).labels) == len(PEOPLE)
@@ -218,7 +219,7 @@ def test_noise_that_is_used_twice(monkeypatch, tried):
     owners = np.zeros(40, np.int64)
     findings = judged(*noisy(0.02), owners, claim, monkeypatch, tried)
     assert not findings.failures
-    assert findings.figures["noise_points"] == tried or 2000
+    assert findings.figures["noise_points"] == (tried or 2000)
     findings = judged(*noisy(0.02, again=True), owners, claim, monkeypatch, tried)
     assert "tells about that of the next one" in " ".join(findings.messages)
 

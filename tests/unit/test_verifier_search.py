@@ -24,11 +24,11 @@ from shoal.verifier.cover import (
 )
 from shoal.verifier.crowd import Crowd, crowd_of
 from shoal.verifier.identical import check_identical
-from shoal.verifier.original import Original
-from shoal.verifier.records import Records, catalogue
+from shoal.verifier.records import catalogue
 from shoal.verifier.search import covering, hold, holders, index_boxes, index_rarest, mark_boxes
 from shoal.verifier.verdict import Findings
 from tests.oracle import cover as oracle
+from tests.parts import original, records_of
 
 
 def plain(kernel):
@@ -37,23 +37,15 @@ def plain(kernel):
 
 
 def people_of(*lists):
-    """Give these people, in this order; somebody may have no sample."""
-    offsets = starts_of(np.array([len(own) for own in lists], dtype=np.int64))
-    t, x, y = np.array([s for own in lists for s in own], dtype=np.int64).reshape(-1, 3).T.copy()
-    return Original(pa.array([str(n) for n in range(len(lists))]), offsets, t, x, y)
+    return original(lists, kind=np.int64)
 
 
-def records_of(*lists):
-    offsets = starts_of(np.array([len(boxes) for boxes in lists], dtype=np.int64))
-    boxes = np.array([box for own in lists for box in own], dtype=np.int64).reshape(-1, 6)
-    return Records(offsets, boxes, np.ones(len(lists), dtype=np.int64))
+def boxes_of(*lists):
+    return records_of(lists, kind=np.int64)
 
 
 def catalogue_of(*lists, weights=None):
-    records = records_of(*lists)
-    if weights is not None:
-        records = replace(records, weights=np.array(weights))
-    return catalogue(np.arange(len(lists)), records)
+    return catalogue(np.arange(len(lists)), records_of(lists, weights, kind=np.int64))
 
 
 def ints(*values):
@@ -160,7 +152,7 @@ def any_boxes(chance, n):
 @pytest.mark.parametrize(("n", "seed"), [(0, 0), (1, 0), (3, 0), (4, 0), (8, 0), (40, 0), *((7, s) for s in range(16))])
 def test_every_box_is_in_every_cell_it_touches_once(n, seed):
     boxes = any_boxes(random.Random(seed), n)
-    index = index_boxes(records_of(*([box] for box in boxes)))
+    index = index_boxes(boxes_of(*([box] for box in boxes)))
     n_cells = 1 << max(4, (4 * n).bit_length())
     expected, sizes = {}, set()
     for row, (t0, t1, x0, x1, y0, y1) in enumerate(boxes):
@@ -184,7 +176,7 @@ AN_EMPTY_BOX = [at(1), [3, 2, 0, 0, 0, 0], [4, 4, 1, 0, 0, 0], [5, 5, 0, 0, 1, 0
 
 
 def test_which_boxes_are_indexed():
-    records = records_of([at(1), at(3)], OVERLAPPING, [], AN_EMPTY_BOX, [at(9)])
+    records = boxes_of([at(1), at(3)], OVERLAPPING, [], AN_EMPTY_BOX, [at(9)])
     index = index_boxes(records)
     assert (index.rows.tolist(), index.record.tolist()) == ([0, 1, 9], [0, 0, 4])
     index = index_boxes(records, overlapping=True)
@@ -206,7 +198,7 @@ def test_only_some_samples_are_counted_where_they_are_many(samples, step, monkey
     steps = []
     monkeypatch.setattr(search, "_COUNTED", 2)
     monkeypatch.setattr(search, "_count_crowd", lambda t, x, y, step, crowd: steps.append(step))
-    index_rarest(records_of([at(1)]), people_of([(t, 0, 0) for t in range(samples)]))
+    index_rarest(boxes_of([at(1)]), people_of([(t, 0, 0) for t in range(samples)]))
     assert steps == [step]
 
 
@@ -245,11 +237,11 @@ def test_the_rarest_box_of_each_sound_record():
     crowded = [(t, 0, 0) for t in range(5)]
     people = people_of(crowded, [(t, 0, 0) for t in range(128, 130)])
     alone, many, few = flat(320, 340), flat(0, 20), flat(128, 148)
-    records = records_of([few, alone], [many, few], OVERLAPPING, [], [alone], [many], [flat(0, 1), flat(2, 3)])
+    records = boxes_of([few, alone], [many, few], OVERLAPPING, [], [alone], [many], [flat(0, 1), flat(2, 3)])
     for threads in (1, 2):
         index = index_rarest(records, people, threads=threads)
         assert (index.rows.tolist(), index.record.tolist()) == ([1, 3, 6, 7, 8], [0, 1, 4, 5, 6])
-    index = index_rarest(records_of([flat(-90, -70), few]), people)
+    index = index_rarest(boxes_of([flat(-90, -70), few]), people)
     assert (index.rows.tolist(), index.record.tolist()) == ([0], [0])
 
 
@@ -273,7 +265,7 @@ def test_records_hold_points_with_and_without_order():
         [flat(12, 12), flat(14, 14), flat(16, 17), flat(18, 30)],
         [flat(5, 7), flat(6, 9)],
     ]
-    index = index_boxes(records_of(*lists), overlapping=True)
+    index = index_boxes(boxes_of(*lists), overlapping=True)
     assert index.apart.tolist() == [True, True, True, False, True, False, True, False]
     for record, boxes in enumerate(lists):
         for t, x in product(range(-1, 32), (0, 2, 4, 9)):
@@ -352,7 +344,7 @@ WALKERS = people_of(
     [(19, 1, 1), (20, 2, 2), (30, 1, 1)],
     [(20, 1, 1), (21, 7, 1), (30, 1, 1), (31, 1, 1)],
 )
-PATHS = records_of(
+PATHS = boxes_of(
     [flat(18, 40)],
     [flat(20, 20), flat(30, 30)],
     [flat(19, 20), flat(30, 31)],
@@ -390,7 +382,7 @@ def test_pairs_are_exact(whole, monkeypatch):
 
 
 def test_more_pairs_than_a_list_begins_with():
-    people, records = people_of([(5, 1, 1)], [(6, 1, 1)]), records_of(*([flat(0, n)] for n in range(10, 140)))
+    people, records = people_of([(5, 1, 1)], [(6, 1, 1)]), boxes_of(*([flat(0, n)] for n in range(10, 140)))
     expected = [(u, r, 0) for u in range(2) for r in range(130)]
     assert told(covering(people, index_rarest(records, people), np.arange(2))) == expected
     ends, record = holders(index_boxes(records), people.offsets, people.t, people.x, people.y)
@@ -399,17 +391,17 @@ def test_more_pairs_than_a_list_begins_with():
 
 
 def test_the_point_with_fewest_boxes_around_it():
-    index = index_boxes(records_of([at(1)]))
+    index = index_boxes(boxes_of([at(1)]))
     points = [ints(1, 1, 100), ints(0, 0, 0), ints(0, 0, 0)]
     assert plain(search._rarest_point)(index, *points, 0, 3) == 2
     assert plain(search._rarest_point)(index, *points, 0, 2) == 0
     assert plain(search._rarest_point)(index, *points, 1, 2) == 1
-    index = index_boxes(records_of([at(1)], [at(1)], [at(2)], [flat(1, 2)], [flat(50, 99)]))
+    index = index_boxes(boxes_of([at(1)], [at(1)], [at(2)], [flat(1, 2)], [flat(50, 99)]))
     assert plain(search._rarest_point)(index, ints(1, 2, 1), ints(0, 0, 0), ints(0, 0, 0), 0, 3) == 1
 
 
 def test_holders_of_hand_made_queries(monkeypatch):
-    records = records_of(
+    records = boxes_of(
         [flat(0, 500)], [flat(0, 9), flat(20, 29)], [at(5, 1, 1)], OVERLAPPING, [flat(4, 6)], [flat(20, 40)]
     )
     queries = [[(5, 1, 1)], [], [(25, 1, 1), (5, 1, 1)], [(5, 2, 1), (30, 1, 1)], [(600, 1, 1)], [(40, 9, 9)], []]
@@ -442,7 +434,7 @@ def test_what_chosen_pairs_hold():
         [(0, 1, 1), (4, 1, 1), (5, 1, 1), (12, 1, 1)],
         [(12, 1, 1)],
     )
-    records = records_of([flat(0, 1), flat(4, 9), flat(10, 11)], OVERLAPPING, [flat(5, 6, 0, 30)], [flat(12, 12)])
+    records = boxes_of([flat(0, 1), flat(4, 9), flat(10, 11)], OVERLAPPING, [flat(5, 6, 0, 30)], [flat(12, 12)])
     users, record = ints(1, 1, 1, 2, 3, 3, 3), ints(0, 1, 2, 0, 0, 2, 3)
     held = hold(people, records, users, record)
     assert held.samples.tolist() == [3, 0, 2, 0, 3, 1, 1]
@@ -608,25 +600,25 @@ def test_copies_count_as_no_more_people_than_they_cover(monkeypatch):
         assert count_cover(FIVE, records, ints(1, 3)).tolist() == [3, 2]
         counts, reach = tally_cover(FIVE, records, ints(1, 2))
         assert (counts.tolist(), reach.tolist()) == ([3, 1], [0, 2, 1])
-    copies = records_of(ONE, TWO, ONE, TWO, ONE, ALL, TWO)
+    copies = boxes_of(ONE, TWO, ONE, TWO, ONE, ALL, TWO)
     assert count_cover(FIVE, copies, everybody).tolist() == [3, 3, 1, 2, 0]
     assert [side.tolist() for side in cover_pairs(FIVE, records, ints(3, 1))] == [[3, 3, 1, 1], [0, 1, 2, 1]]
-    one_way = cover_pairs(FIVE, records_of(GIANT, ONE), ints(4, 3, 0), boxes_too=False)
+    one_way = cover_pairs(FIVE, boxes_of(GIANT, ONE), ints(4, 3, 0), boxes_too=False)
     assert [side.tolist() for side in one_way] == [[3, 3, 0], [0, 1, 0]]
     assert [len(side) for side in cover_pairs(FIVE, records, ints(0, 3), stop_at=1)] == [2, 2]
     assert [len(side) for side in cover_pairs(FIVE, records, ints(0, 3), stop_at=1, boxes_too=False)] == [2, 2]
 
 
 def test_records_are_weighed_only_where_there_are_copies(monkeypatch):
-    single = records_of(ONE, TWO)
+    single = boxes_of(ONE, TWO)
     assert cover._without_copies(FIVE, single, None) is single
-    weighed = replace(records_of(ONE, TWO, [at(7)], ALL), weights=ints(2, 2, 3, 1), unlike=True)
+    weighed = replace(boxes_of(ONE, TWO, [at(7)], ALL), weights=ints(2, 2, 3, 1), unlike=True)
     assert cover._without_copies(FIVE, weighed, None).weights.tolist() == [1, 2, 0, 1]
     assert weighed.weights.tolist() == [2, 2, 3, 1]
 
 
 def test_only_records_seen_to_cover_fewer_than_two_are_counted_again():
-    records, reach = records_of(THREE, TWO, ALL, ONE, [at(7)]), ints(0, 1, 2, 1, 1)
+    records, reach = boxes_of(THREE, TWO, ALL, ONE, [at(7)]), ints(0, 1, 2, 1, 1)
     assert complete_reach(FIVE, records, reach).tolist() == [3, 2, 2, 1, 0]
     assert reach.tolist() == [0, 1, 2, 1, 1]
 

@@ -14,12 +14,11 @@ from hypothesis import strategies as st
 from shoal.errors import CannotCheck, SettingsError
 from shoal.release import Claim
 from shoal.verifier import verify
-from shoal.verifier.original import Original
-from shoal.verifier.records import Records
 from shoal.verifier.windows import two_digits_up
 from shoal.verifier.windows_search import _add, _Answer, look_through
 from tests.kte import EPOCH, hide, hiding, walkers
 from tests.oracle import windows as twin
+from tests.parts import original, records_of
 from tests.releases import NOON, bounds, grouped, people_of, ring, samples_of, toy_people
 
 K = 3
@@ -27,18 +26,6 @@ PEOPLE = walkers()
 HIDDEN = hide(PEOPLE, K)
 TAU_S = EPSILON_S = EPOCH * 60
 COVER = {"name": "kte-cover", "k": K, "tau_s": TAU_S}
-
-
-def original(users):
-    flat = np.array([sample for user in users for sample in sorted(user)], dtype=np.int32).reshape(-1, 3)
-    offsets = np.concatenate([[0], np.cumsum([len(user) for user in users])]).astype(np.int64)
-    return Original(pa.array(range(len(users))), offsets, *(np.ascontiguousarray(flat[:, axis]) for axis in range(3)))
-
-
-def records_of(records):
-    offsets = np.concatenate([[0], np.cumsum([len(record) for record in records])]).astype(np.int64)
-    boxes = np.array([box for record in records for box in record], dtype=np.int32).reshape(-1, 6)
-    return Records(offsets, boxes, np.ones(len(records), dtype=np.int64)).distinct()
 
 
 @st.composite
@@ -72,7 +59,7 @@ def test_windows_as_the_slow_twin_sees_them(crowd, length, k, data):
         return
     wanted = twin.look_through(users, records, length, k)
     weights = np.array([people for _, people in twin.people_of_records(users, records)])
-    unique = records_of(records)
+    unique = records_of(records).distinct()
     known = None
     if data.draw(st.booleans()):
         tried = [data.draw(st.lists(st.integers(0, len(unique) - 1), max_size=4)) for _ in users]
@@ -99,7 +86,7 @@ def test_a_box_too_many_before_between_or_after(extra):
     other = sorted([*one, *((t, 0, 0) for t in extra)])
     users = [one, other]
     records = [[[t, t, x, x, y, y] for t, x, y in own] for own in users]
-    unique = records_of(records)
+    unique = records_of(records).distinct()
     weights = np.array([people for _, people in twin.people_of_records(users, records)])
     for length in range(1, 20):
         wanted = twin.look_through(users, records, length, 2)
@@ -113,7 +100,7 @@ def test_more_records_than_are_remembered():
     """Sixty people at one place: each window is fitted by all, more than the eight records that are kept."""
     users = [[(t, u % 2, 0) for t in (0, 5, 9 + u % 3)] for u in range(60)]
     records = [[[0, 0, 0, 1, 0, 0], [5, 5, 0, 1, 0, u % 3], [9, 11, 0, 1, 0, 0]] for u in range(60)]
-    unique = records_of(records)
+    unique = records_of(records).distinct()
     weights = unique.weights
     answers = [
         look_through(original(users), unique, weights, length=4, k=7, exact=exact, room=room, threads=threads)
@@ -130,7 +117,7 @@ def test_more_boxes_around_a_sample_than_are_looked_at_together():
     """Six hundred records of boxes of one size, in one place; of those around a sample some hold it, some don't."""
     users = [[(1, 35, 35), (40, 41, 0), (70, 0, 0)], [(35, 1, 48), (36, 50, 2), (75, 9, 9)], [(2, 2, 2), (99, 3, 3)]]
     records = [[[0, 32 + u % 16, 0, 32 + u // 20, 0, 40 + u % 20], [70, 102, 0, 40, 0, 40]] for u in range(600)]
-    unique = records_of(records)
+    unique = records_of(records).distinct()
     weights = np.array([people for _, people in twin.people_of_records(users, records)])
     wanted = twin.look_through(users, records, 30, 2)
     found = look_through(original(users), unique, weights, length=30, k=2, exact=True, threads=1)

@@ -11,8 +11,7 @@ import pytest
 from shoal.verifier import windows, windows_members, windows_search
 from shoal.verifier.audit import Witnesses
 from shoal.verifier.crowd import Crowd, crowd_of
-from shoal.verifier.original import Original
-from shoal.verifier.records import Records, catalogue
+from shoal.verifier.records import catalogue
 from shoal.verifier.verdict import Findings
 from shoal.verifier.windows import Windows, check_windows, two_digits_up
 from shoal.verifier.windows_holders import _mark_inside, find_holders, no_holders
@@ -39,22 +38,10 @@ from shoal.verifier.windows_search import (
 )
 from tests.oracle import windows as twin
 from tests.oracle.cover import holds
+from tests.parts import is_sound, original, records_of
 
 FOREVER = np.iinfo(np.int64).max
 BOTH = _STARTS | _ENDS
-
-
-def original(users):
-    flat = np.array([sample for user in users for sample in sorted(user)], dtype=np.int32).reshape(-1, 3)
-    offsets = np.concatenate([[0], np.cumsum([len(user) for user in users])]).astype(np.int64)
-    return Original(pa.array(range(len(users))), offsets, *(np.ascontiguousarray(flat[:, axis]) for axis in range(3)))
-
-
-def records_of(records, weights=None):
-    """Give records as they are, identical ones too."""
-    offsets = np.concatenate([[0], np.cumsum([len(record) for record in records])]).astype(np.int64)
-    boxes = np.array([box for record in records for box in record], dtype=np.int32).reshape(-1, 6)
-    return Records(offsets, boxes, np.array([1] * len(records) if weights is None else weights, dtype=np.int64))
 
 
 def published(records, weights=None):
@@ -740,11 +727,6 @@ def test_an_audit_without_records():
 
 
 # Members for a time
-
-
-def is_sound(record):
-    apart = all(one[1] < two[0] for one, two in pairwise(record))
-    return bool(record) and apart and all(box[axis] <= box[axis + 1] for box in record for axis in (0, 2, 4))
 
 
 def merged_twin(users, records, pairs, *, suppressing):

@@ -327,7 +327,7 @@ def covering(
 def _rarest_point(index: BoxIndex, t: Any, x: Any, y: Any, start: int, stop: int) -> int:
     """Give the point in whose cells are fewest boxes."""
     mask = len(index.starts) - 2
-    fewest = np.inf
+    fewest = len(index.entry) + 1
     best = start
     for p in range(start, stop):
         n = 0
@@ -335,7 +335,7 @@ def _rarest_point(index: BoxIndex, t: Any, x: Any, y: Any, start: int, stop: int
             cell = _cell(size[0], size[1], t[p], x[p], y[p], mask)
             n += index.starts[cell + 1] - index.starts[cell]
         if n < fewest:
-            fewest = float(n)
+            fewest = n
             best = p
     return best
 
@@ -415,8 +415,8 @@ def _hold(
     tally: Ints32,
 ) -> None:
     """Fill what each pair holds; `tally`, if it is not empty, begins with the first user's first sample."""
+    base = people.offsets[users[0]] if len(users) else 0
     for n in range(len(users)):
-        base = people.offsets[users[0]]
         start, stop = people.offsets[users[n]], people.offsets[users[n] + 1]
         r = record[n]
         held.samples[n] = held.boxes[n] = 0
