@@ -1,26 +1,31 @@
 """Break the verifier in one place at a time, and see whether its tests notice.
 
     python tests/mutants.py [--sample 300] [--seed 0] [--jobs 2] [--only search,truth] [--output survivors.txt]
-                            [--again survivors.txt] [--near]
+                            [--again survivors.txt]
 
 A mutant is the package with one small change in one line of `src/shoal/verifier`: another comparison, sign, number or
 truth value, a condition turned round, a statement left out. Annotations, texts and imports are left alone. Lines are
-drawn by the seed, one change each; every mutant runs the verifier's tests until one fails: the module's own examples,
-then those that name it, then, unless `--near`, the others. A mutant is killed if a test fails or takes far longer than
-it should; what survives is listed. Kernels run without compilation in mutants of their own modules.
+drawn by the seed, one change each; `--sample 0` breaks every line.
+
+First all of the verifier's tests and examples run on the unbroken package, to see which lines each of them reaches and
+how long it takes. A mutant then runs those that reach its line, the quickest first, until one fails; a line that runs
+when the module is loaded is tried on all that reach the module. It is killed if a test fails or they take far longer
+than they should; what survives is listed. The verifier's kernels run as plain Python throughout.
 """
 
 import argparse
 import ast
 import copy
+import json
 import os
 import random
-import re
 import resource
 import shutil
 import signal
 import sys
 import tempfile
+import time
+import traceback
 from collections import Counter, defaultdict
 from functools import partial
 from multiprocessing import get_context
@@ -28,9 +33,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 ROOM = Path("src/shoal/verifier")
-KINDS = ("unit/test_verifier_*.py", "sabotage/test_*.py")
-TESTS = [test for kind in KINDS for test in sorted((ROOT / "tests").glob(kind))]
-LIMIT_S = 600  # of processor time; the tests of the unbroken package take a small part of it
+TESTS = ("tests/unit/test_verifier_*.py", "tests/sabotage/test_*.py", f"{ROOM}/*.py")
+QUIET = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not slow", "--hypothesis-seed=0"]
 
 COMPARISONS = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
@@ -121,15 +125,60 @@ def draw(files, sample, chance):
     return chosen, len(lines)
 
 
-def names(test, file):
-    """Say whether a test imports from a module, or the module."""
-    return bool(re.search(rf"shoal\.verifier(\.{file.stem} import| import .*\b{file.stem}\b)", test.read_text()))
+def test_files():
+    """Give the files of the verifier's tests, and its modules, which have examples."""
+    return [str(file.relative_to(ROOT)) for kind in TESTS for file in sorted(ROOT.glob(kind))]
 
 
-def tests_for(file, *, near):
-    """Order the tests: the module's own examples, then those that name it, then the others."""
-    chosen = [test for test in TESTS if not near or names(test, file)]
-    return [file, *sorted(chosen, key=lambda test: (not names(test, file), test.name))]
+def statements(tree):
+    """Map every line of a tree to the lines of its innermost statement (of a block: those of its head)."""
+    lines = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.stmt):
+            body = getattr(node, "body", None)
+            last = body[0].lineno - 1 if isinstance(body, list) else node.end_lineno
+            span = range(node.lineno, max(node.lineno, last) + 1)
+            for line in span:
+                if line not in lines or len(span) < len(lines[line]):
+                    lines[line] = span
+    return lines
+
+
+class Reach:
+    """A pytest plugin that notes, for each test, how long it takes and the verifier's lines that it reaches."""
+
+    def __init__(self, folder):
+        import coverage
+
+        self.coverage = coverage.Coverage(data_file=None, source=[str(folder / ROOM)])
+        self.seconds = {}
+
+    def pytest_sessionstart(self):
+        self.coverage.start()
+
+    def pytest_runtest_logreport(self, report):
+        self.seconds[report.nodeid] = self.seconds.get(report.nodeid, 0.0) + report.duration
+
+    def pytest_runtest_setup(self, item):
+        self.coverage.switch_context(item.nodeid)
+
+    def pytest_sessionfinish(self):
+        self.coverage.stop()
+
+    def lines(self):
+        """Give, for each module, the tests that reach each of its lines."""
+        data = self.coverage.get_data()
+        return {Path(file).name: data.contexts_by_lineno(file) for file in data.measured_files()}
+
+
+class Chosen:
+    """A pytest plugin that runs the tests it is given, in that order, and no others."""
+
+    def __init__(self, tests):
+        self.rank = {test: rank for rank, test in enumerate(tests)}
+
+    def pytest_collection_modifyitems(self, items):
+        items[:] = sorted((i for i in items if i.nodeid in self.rank), key=lambda item: self.rank[item.nodeid])
 
 
 def without_compilation():
@@ -140,92 +189,142 @@ def without_compilation():
     shoal.jit.jit = lambda f: f if "/verifier/" in f.__code__.co_filename else compiled(f)
 
 
-def run_tests(folder, tests, *, plain):
-    """Run tests on the package in a folder, in a process of its own; say what became of it."""
+def in_a_child(folder, limit_s, work, *, keep=False):
+    """Run `work` with the package of a folder in a process of its own; give its exit status as `os.waitpid` does.
+
+    `keep`: what Python compiles is kept for the next.
+    """
     child = os.fork()
     if child == 0:
-        resource.setrlimit(resource.RLIMIT_CPU, (LIMIT_S, LIMIT_S + 10))
-        os.chdir(folder)
-        null = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(null, 1)
-        os.dup2(null, 2)
-        sys.path[:0] = [str(folder / "src"), str(folder)]
-        import pytest
-
         status = 1
         try:
-            if plain:
-                without_compilation()
-            quick = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not slow", "--hypothesis-seed=0"]
-            status = int(pytest.main([*quick, *(str(folder / t.relative_to(ROOT)) for t in tests)]))
+            resource.setrlimit(resource.RLIMIT_CPU, (limit_s, limit_s + 10))
+            os.chdir(folder)
+            said = os.open("said.txt", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+            os.dup2(said, 1)
+            os.dup2(said, 2)
+            sys.path[:0] = [str(folder / "src"), str(folder)]
+            sys.dont_write_bytecode = not keep
+            without_compilation()
+            status = work()
+        except Exception:
+            traceback.print_exc()
         finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
             os._exit(status)
-    _, status = os.waitpid(child, 0)
-    if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU:
-        return "took too long"
-    return "survived" if status == 0 else "failed a test"
+    return os.waitpid(child, 0)[1]
 
 
-def attempt(mutant, *, near):
-    """Try one mutant in this worker's copy of the package."""
+def look(tests):
+    """Run some files of tests on the package as it is: give (seconds of each test, tests by module and line),
+    or, if one fails, what was said."""
+    import pytest
+
+    folder, answer = Path.cwd(), Path.cwd() / "reach.json"
+
+    def work():
+        reach = Reach(folder)
+        status = pytest.main([*QUIET, *tests], plugins=[reach])
+        answer.write_text(json.dumps([reach.seconds, reach.lines()]))
+        return int(status) if status != pytest.ExitCode.NO_TESTS_COLLECTED else 0
+
+    if in_a_child(folder, 3600, work, keep=True):
+        return (folder / "said.txt").read_text()
+    return json.loads(answer.read_text())
+
+
+def attempt(mutant, *, seconds, reached):
+    """Try one mutant in this worker's copy of the package: give (outcome, a line about it)."""
+    import pytest
+
     file, line, what, source = mutant
     folder = Path.cwd()
+    spans = statements(ast.parse(file.read_text()))
+    known = reached.get(file.name, {})
+    tests = set().union(*(known.get(str(n), ()) for n in spans[line])) - {""}
+    if not tests or is_loaded(file, line):
+        tests = set().union(*known.values()) - {""}
+    order = sorted(tests, key=lambda test: (seconds[test], test))
+    files = sorted({test.partition("::")[0] for test in order})
     target = folder / file.relative_to(ROOT)
     target.write_text(source)
-    outcome = run_tests(folder, tests_for(file, near=near), plain="shoal.jit" in source)
-    shutil.copy(file, target)
-    return outcome, f"{outcome}: {file.name}:{line}: {what}: {file.read_text().splitlines()[line - 1].strip()}"
+    try:
+        limit_s = 60 + int(5 * sum(seconds[test] for test in order))
+        status = in_a_child(folder, limit_s, lambda: int(pytest.main([*QUIET, "-x", *files], plugins=[Chosen(order)])))
+    finally:
+        shutil.copy2(file, target)  # with its old time, so that what was compiled of it is taken again
+    late = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU
+    outcome = "took too long" if late else "failed a test" if status else "survived"
+    text = file.read_text().splitlines()[line - 1].strip()
+    return outcome, f"{outcome}: {file.name}:{line}: {what}: {text} ({len(order)} tests reach it)"
+
+
+def is_loaded(file, line):
+    """Say whether a line runs when its module is loaded: it is in no function."""
+    tree = ast.parse(file.read_text())
+    return not any(isinstance(n, ast.FunctionDef) and n.body[0].lineno <= line <= n.end_lineno for n in ast.walk(tree))
 
 
 def start_worker(folder):
     """Give a worker a copy of the package, and load once what every test needs."""
     import duckdb  # noqa: F401
+    import geopandas  # noqa: F401
     import numba  # noqa: F401
     import pyarrow.parquet  # noqa: F401
-    import pytest  # noqa: F401
+    import pydantic  # noqa: F401
+    import pyproj  # noqa: F401
+    import pytest
+    import scipy.stats  # noqa: F401
 
-    sys.dont_write_bytecode = True
     sys.path.pop(0)
     own = Path(tempfile.mkdtemp(dir=folder))
     for name in ("src", "tests"):
         shutil.copytree(ROOT / name, own / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", own)
     os.chdir(own)
+    in_a_child(own, 600, lambda: int(pytest.main([*QUIET, "--collect-only", *test_files()])), keep=True)
 
 
-def sound(plain, *, tests):
-    """Run tests on the package as it is."""
-    return run_tests(Path.cwd(), tests, plain=plain)
+def survey(workers):
+    """See which tests reach which lines: (seconds of each test, {module: {line: tests}})."""
+    seconds, reached = {}, defaultdict(lambda: defaultdict(list))
+    for answer in workers.imap_unordered(look, [[file] for file in test_files()]):
+        if isinstance(answer, str):
+            sys.exit(f"{answer}\nthe tests do not pass on the unbroken package")
+        seconds |= answer[0]
+        for module, lines in answer[1].items():
+            for line, tests in lines.items():
+                reached[module][line] += tests
+    return seconds, {module: dict(lines) for module, lines in reached.items()}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sample", type=int, default=300)
+    parser.add_argument("--sample", type=int, default=300, help="how many lines; 0: all")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--only", default="")
-    parser.add_argument("--near", action="store_true", help="only the tests that name the module: quicker, kills fewer")
     parser.add_argument("--output", type=Path)
     parser.add_argument("--again", type=Path, help="only those of the sample that an earlier run lists")
     arguments = parser.parse_args()
     files = [f for f in sorted((ROOT / ROOM).glob("*.py")) if not arguments.only or f.stem in arguments.only.split(",")]
-    chosen, lines = draw(files, arguments.sample, random.Random(arguments.seed))
+    chosen, lines = draw(files, arguments.sample or sys.maxsize, random.Random(arguments.seed))
     if arguments.again:
         listed = arguments.again.read_text()
         chosen = [mutant for mutant in chosen if f" {mutant[0].name}:{mutant[1]}: {mutant[2]}:" in listed]
     print(f"{lines:,} lines of {len(files)} modules can be broken; {len(chosen)} are", flush=True)
 
-    counts, survivors = Counter(), []
+    start, counts, survivors = time.monotonic(), Counter(), []
     with (
         tempfile.TemporaryDirectory() as folder,
         get_context("fork").Pool(arguments.jobs, start_worker, [folder]) as workers,
     ):
-        broken = {file for file, *_ in chosen}
-        tests = [test for test in TESTS if not arguments.near or any(names(test, file) for file in broken)]
-        if workers.map(partial(sound, tests=tests), [False, True], chunksize=1) != ["survived"] * 2:
-            sys.exit("the tests do not pass on the unbroken package")
-        for outcome, text in workers.imap_unordered(partial(attempt, near=arguments.near), chosen):
-            print(text, flush=True)
+        seconds, reached = survey(workers)
+        print(f"{len(seconds):,} tests, {sum(seconds.values()):.0f} s in all", flush=True)
+        trial = partial(attempt, seconds=seconds, reached=reached)
+        for outcome, text in workers.imap_unordered(trial, chosen):
+            print(f"{time.monotonic() - start:.0f} s: {text}", flush=True)
             counts[outcome] += 1
             survivors += [text] * (outcome == "survived")
     killed = len(chosen) - len(survivors)
