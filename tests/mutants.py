@@ -9,8 +9,8 @@ drawn by the seed, one change each; `--sample 0` breaks every line.
 
 First all of the verifier's tests and examples run on the unbroken package, to see which lines each of them reaches and
 how long it takes. A mutant then runs those that reach its line, the quickest first, until one fails; a line that runs
-when the module is loaded is tried on all that reach the module. It is killed if a test fails or they take far longer
-than they should; what survives is listed. The verifier's kernels run as plain Python throughout.
+when the module is loaded is tried on all that reach the module. It is killed if a test fails or takes far longer
+than it should; what survives is listed. The verifier's kernels run as plain Python throughout.
 """
 
 import argparse
@@ -34,6 +34,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 ROOM = Path("src/shoal/verifier")
 TESTS = ("tests/unit/test_verifier_*.py", "tests/sabotage/test_*.py", f"{ROOM}/*.py")
+MEMORY = 6 << 30  # bytes at most: what is broken may never stop to fill it
 QUIET = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not slow", "--hypothesis-seed=0"]
 
 COMPARISONS = {
@@ -172,10 +173,14 @@ class Reach:
 
 
 class Chosen:
-    """A pytest plugin that runs the tests it is given, in that order, and no others."""
+    """A pytest plugin that runs the tests it is given, in that order, and no others; one that is slow ends it all."""
 
-    def __init__(self, tests):
+    def __init__(self, tests, seconds):
         self.rank = {test: rank for rank, test in enumerate(tests)}
+        self.seconds = seconds
+
+    def pytest_runtest_setup(self, item):
+        signal.setitimer(signal.ITIMER_PROF, 10 + 5 * self.seconds[item.nodeid])
 
     def pytest_collection_modifyitems(self, items):
         items[:] = sorted((i for i in items if i.nodeid in self.rank), key=lambda item: self.rank[item.nodeid])
@@ -189,7 +194,7 @@ def without_compilation():
     shoal.jit.jit = lambda f: f if "/verifier/" in f.__code__.co_filename else compiled(f)
 
 
-def in_a_child(folder, limit_s, work, *, keep=False):
+def in_a_child(folder, work, *, keep=False):
     """Run `work` with the package of a folder in a process of its own; give its exit status as `os.waitpid` does.
 
     `keep`: what Python compiles is kept for the next.
@@ -198,7 +203,7 @@ def in_a_child(folder, limit_s, work, *, keep=False):
     if child == 0:
         status = 1
         try:
-            resource.setrlimit(resource.RLIMIT_CPU, (limit_s, limit_s + 10))
+            resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
             os.chdir(folder)
             said = os.open("said.txt", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
             os.dup2(said, 1)
@@ -229,7 +234,7 @@ def look(tests):
         answer.write_text(json.dumps([reach.seconds, reach.lines()]))
         return int(status) if status != pytest.ExitCode.NO_TESTS_COLLECTED else 0
 
-    if in_a_child(folder, 3600, work, keep=True):
+    if in_a_child(folder, work, keep=True):
         return (folder / "said.txt").read_text()
     return json.loads(answer.read_text())
 
@@ -250,11 +255,11 @@ def attempt(mutant, *, seconds, reached):
     target = folder / file.relative_to(ROOT)
     target.write_text(source)
     try:
-        limit_s = 60 + int(5 * sum(seconds[test] for test in order))
-        status = in_a_child(folder, limit_s, lambda: int(pytest.main([*QUIET, "-x", *files], plugins=[Chosen(order)])))
+        chosen = Chosen(order, seconds)
+        status = in_a_child(folder, lambda: int(pytest.main([*QUIET, "-x", *files], plugins=[chosen])))
     finally:
         shutil.copy2(file, target)  # with its old time, so that what was compiled of it is taken again
-    late = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU
+    late = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGPROF
     outcome = "took too long" if late else "failed a test" if status else "survived"
     text = file.read_text().splitlines()[line - 1].strip()
     return outcome, f"{outcome}: {file.name}:{line}: {what}: {text} ({len(order)} tests reach it)"
@@ -283,7 +288,7 @@ def start_worker(folder):
         shutil.copytree(ROOT / name, own / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", own)
     os.chdir(own)
-    in_a_child(own, 600, lambda: int(pytest.main([*QUIET, "--collect-only", *test_files()])), keep=True)
+    in_a_child(own, lambda: int(pytest.main([*QUIET, "--collect-only", *test_files()])), keep=True)
 
 
 def survey(workers):

@@ -150,6 +150,18 @@ def test_fixes_of_traces_are_those_of_the_file(tmp_path):
     assert len(fixes_of(path, memory=50_000, keep=False).labels) == len(PEOPLE)
 
 
+def test_rows_of_people_in_turn(tmp_path):
+    path = tmp_path / "in.parquet"
+    people = {7: [(4000, 1.0, 2.0), (9000, 1.0, 2.0), (6000, 1.0, 2.0)], 8: [(5000, 1.0, 2.0), (3000, 1.0, 2.0)]}
+    pq.write_table(table_of(people).take([0, 3, 1, 4, 2]), path)
+    found = fixes_of(path, keep=False)
+    known = zip(found.counts.tolist(), found.first_ms.tolist(), found.last_ms.tolist(), strict=True)
+    assert dict(zip(found.labels.cast("string").to_pylist(), known, strict=True)) == {
+        "7": (3, 4000, 9000),
+        "8": (2, 3000, 5000),
+    }
+
+
 def test_fixes_that_can_not_be_had(tmp_path):
     (tmp_path / "in.csv").write_text("uid,datetime\n1,2020-01-01\n")
     with pytest.raises(CannotCheck, match="can't be read"):
