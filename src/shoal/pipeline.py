@@ -76,6 +76,9 @@ class Means:
     resume: bool = False
 
 
+_USUAL = Means()
+
+
 @dataclass(frozen=True, kw_only=True)
 class Published:
     """What a run did: the cleaning, the estimate and, unless it was a dry run, the release and its verdict.
@@ -162,7 +165,7 @@ def publish(
     options: ReadOptions,
     seed: int | None = None,
     dry_run: bool = False,
-    means: Means = Means(),  # noqa: B008  frozen
+    means: Means = _USUAL,
     progress: Progress = SILENT,
 ) -> Published:
     """Read, anonymize, write, verify from the written file, publish.

@@ -292,6 +292,50 @@ def test_claims_that_points_can_not_hold(folder, tmp_path):
         shoal.verify(shoal.read(folder / "in.parquet"), folder / "smooth.parquet")
 
 
+KEPT = "More points are left at the true places than the claimed noise leaves there."
+
+
+@pytest.mark.parametrize(
+    ("raw", "off"),
+    [
+        (lambda uid: uid == 7, 0.0),  # one of forty people
+        (lambda uid: uid == 7, 2e-5),  # two metres beside
+        (lambda uid: np.arange(len(uid)) % 50 == 0, 0.0),  # one point in fifty
+    ],
+    ids=range(3),
+)
+def test_places_that_were_left_as_they_are(folder, tmp_path, raw, off):
+    """Too few to show in the distribution of all distances."""
+
+    def table(t):
+        found, here = columns(t), true_places(folder, t)
+        chosen = raw(found["uid"])
+        lat, lng = (
+            np.where(chosen, np.round(true + off, 7), found[name])
+            for true, name in zip(here, ("lat", "lng"), strict=True)
+        )
+        return put(put(t, "lat", lat), "lng", lng)
+
+    verdict = check(folder, "noisy", rewritten(folder, "noisy", tmp_path, table=table))
+    assert verdict.failures == ("noise",)
+    assert [text for text in verdict.messages if "noise" in text or "places" in text] == [KEPT]
+
+
+def test_fixes_without_a_point_are_counted(folder, tmp_path):
+    def table(t):
+        uid = columns(t)["uid"]
+        return t.filter(pa.array(np.arange(len(uid)) - np.searchsorted(uid, uid) < 100))
+
+    def published(manifest, suppressed):
+        manifest["counts"] |= {"samples_published": 4000, "samples_suppressed": suppressed}
+        return manifest
+
+    for suppressed, fails in ((0, True), (3900, True), (4000, False), (4100, True)):
+        how = {"table": table, "manifest": lambda manifest, n=suppressed: published(manifest, n)}
+        verdict = check(folder, "noisy", rewritten(folder, "noisy", _folder(tmp_path, str(suppressed)), **how))
+        assert verdict.failures == (("suppression",) if fails else ())
+
+
 def test_an_audit_of_other_people(folder, tmp_path):
     audit = pq.read_table(folder / "smooth-audit.parquet")
     shuffled = audit.set_column(0, "record", pa.array(np.roll(audit["record"].to_numpy(), 1)))

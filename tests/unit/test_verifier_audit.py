@@ -114,6 +114,8 @@ def twin_of_truth(lists, kinds, claims, *, group, declared, tolerance, limit):
         if not all(true):
             problems.append(f"{true.count(False):,} members have no sample in a box of their record.")
         good = [one and other for one, other in zip(good, true, strict=True)]
+    if group:
+        good = [one and published[user] > 0 for one, (user, _) in zip(good, claims, strict=True)]
     return problems, figures, published, good
 
 

@@ -714,6 +714,7 @@ def some_of(people, *users):
 SMALL = "{} groups of identical records are smaller than {}."
 LEFT = "{} users are not inside the record of a group."
 FEW = "{} groups of identical records hold fewer than {} users."
+SWOLLEN = "{} groups were published for more people than they hold."
 NONE = "There is no record."
 # Two groups of three and of two; the last has no sample.
 SIX = people_of([(5, 1, 1), (8, 1, 1)], [(5, 2, 1), (9, 1, 1)], [(4, 3, 1), (8, 2, 1)], [(5, 30, 1)], [(6, 31, 1)], [])
@@ -731,8 +732,8 @@ def ways(people):
     [
         ([NEAR, FAR], [3, 2], 2, [], (2, 2, 2)),
         ([NEAR, FAR, NEAR, FAR, NEAR], None, 2, [], (2, 2, 2)),
-        ([NEAR, FAR], [3, 3], 2, [], (2, 3, 3)),
-        ([NEAR, FAR], [4, 3], 2, [TOO_MANY], (2, 3, 3)),
+        ([NEAR, FAR], [3, 3], 2, [SWOLLEN.format(1)], (2, 3, 3)),
+        ([NEAR, FAR], [4, 3], 2, [TOO_MANY, SWOLLEN.format(2)], (2, 3, 3)),
         ([NEAR, FAR], [3, 2], 3, [SMALL.format(1, 3), FEW.format(1, 3)], (2, 2, 2)),
         ([NEAR, FAR], [3, 3], 3, [FEW.format(1, 3)], (2, 3, 3)),
         ([NEAR, FAR], [1, 1], 2, [SMALL.format(2, 2)], (2, 1, 1)),
@@ -825,7 +826,8 @@ PIECES = [flat(4, 4, 1, 3), flat(5, 5, 1, 2), flat(8, 8, 1, 2), flat(9, 9, 1, 1)
         ([PIECES, FAR], [3, 2], 2, [], (2, 2, 2)),
         ([PIECES, FAR], [3, 2], 3, [SMALL.format(1, 3), FEW.format(1, 3)], (2, 2, 2)),
         ([PIECES, FAR], [3, 3], 3, [FEW.format(1, 3)], (2, 3, 3)),
-        ([PIECES[1:], FAR], [3, 2], 2, [LEFT.format(1)], (2, 2, 0)),
+        ([PIECES[1:], FAR], [3, 2], 2, [LEFT.format(1), SWOLLEN.format(1)], (2, 2, 0)),
+        ([PIECES[1:], FAR], [2, 2], 2, [LEFT.format(1)], (2, 2, 0)),
         ([PIECES[2:], FAR], [3, 2], 2, [LEFT.format(3), EMPTY.format(2), FEW.format(1, 2)], (2, 2, 0)),
         ([[*PIECES, at(15), at(17)], FAR], [3, 2], 2, [EMPTY.format(2)], (2, 2, 2)),
         ([], None, 2, [NONE, LEFT.format(5)], (0, 0, 0)),

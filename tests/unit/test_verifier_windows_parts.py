@@ -538,7 +538,7 @@ def test_no_window_at_all(exact):
     for least in ([], [FOREVER]):
         findings = Findings()
         windows._report_cover(findings, tally_of(least=np.array(least, np.int64)), Windows(4, 600), exact=exact)
-        windows._report_leakage(findings, tally_of(), Windows(4, 600, 60, bounded=True, share=0.0), 60)
+        windows._report_leakage(findings, tally_of(), Windows(4, 600, 60, bounded=True, stated=(60, 0.0)), 60)
         assert findings.problems == ["No user has a published sample."]
         assert "windows_cover" not in findings.figures
         assert findings.figures["min_cover"] == findings.figures["users_short"] == 0
@@ -574,7 +574,9 @@ LEAKAGE = {
     ("asked", "more", "problem"),
     [
         ({}, {}, None),
-        ({"share": 0.0, "bounded": True}, {}, None),  # nothing is said about a length
+        ({"bounded": True}, {}, None),  # nothing is said about a length
+        ({"stated": (1800, 0.0)}, {}, None),
+        ({"stated": (1799, 0.0)}, {}, "More windows leak than the claim says."),
         ({"epsilon_s": 119}, {"windows_above": 1500, "share_above": 0.5}, None),
         ({"epsilon_s": 120}, {"windows_above": 300, "share_above": 0.1}, None),
         ({"epsilon_s": 300}, {"windows_above": 30, "share_above": 0.01}, None),
@@ -589,13 +591,18 @@ LEAKAGE = {
             {"windows_above": 1500, "share_above": 0.5},
             "1,500 of 3,000 windows tell of more than 0 s before or after.",
         ),
-        ({"epsilon_s": 120, "share": 0.1}, {"windows_above": 300, "share_above": 0.1}, None),
+        ({"epsilon_s": 120, "stated": (120, 0.1)}, {"windows_above": 300, "share_above": 0.1}, None),
         (
-            {"epsilon_s": 120, "share": 0.099},
+            {"epsilon_s": 120, "stated": (120, 0.099)},
             {"windows_above": 300, "share_above": 0.1},
             "More windows leak than the claim says.",
         ),
-        ({"epsilon_s": 1800, "share": 0.0}, {"windows_above": 0, "share_above": 0.0}, None),
+        ({"epsilon_s": 1800, "stated": (1800, 0.0)}, {"windows_above": 0, "share_above": 0.0}, None),
+        (
+            {"epsilon_s": 1800, "stated": (120, 0.099)},  # a longer one that is asked for changes nothing
+            {"windows_above": 0, "share_above": 0.0},
+            "More windows leak than the claim says.",
+        ),
     ],
 )
 def test_leakage_is_reported_and_checked_if_asked(asked, more, problem):

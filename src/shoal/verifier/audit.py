@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Witnesses", "read_audit", "read_owners"]
 
 _COLUMNS = ("record", "owner", "member")
+_TYPES = (pa.int64(), pa.large_string(), pa.large_string())
 _TIMES = ("t_start", "t_end")
 _EVER = 1 << 62
 
@@ -74,9 +75,8 @@ def read_audit(
     Every person inside the claim has a row, every record an owner among its members, and nobody twice. With `slot_s`,
     the columns `t_start` and `t_end` are read where there are any: a member may then have several rows.
     """
-    table = _table(audit)
-    if tuple(table.column_names[:3]) != _COLUMNS or not pa.types.is_integer(table.schema.field("record").type):
-        findings.fail("audit", "The audit does not have the columns record (integer), owner, member.")
+    table = _table(findings, audit)
+    if table is None:
         return None
     owner, member = (_users(table[name], people.labels) for name in ("owner", "member"))
     empty = pc.is_null(table["record"]).to_numpy(zero_copy_only=False)
@@ -109,9 +109,8 @@ def read_owners(
 
     A person may have several records, for a trace can be split; each has one row, in which she is her own member.
     """
-    table = _table(audit)
-    if tuple(table.column_names[:3]) != _COLUMNS or not pa.types.is_integer(table.schema.field("record").type):
-        findings.fail("audit", "The audit does not have the columns record (integer), owner, member.")
+    table = _table(findings, audit)
+    if table is None:
         return None
     owner, member = (_users(table[name], labels) for name in ("owner", "member"))
     empty = pc.is_null(table["record"]).to_numpy(zero_copy_only=False)
@@ -133,21 +132,42 @@ def read_owners(
 
 def _slots(findings: Findings, table: pa.Table, slot_s: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Give the first and the last slot that are wholly inside the time of each row; without a time, always."""
-    start, end = (table[name] for name in _TIMES)
-    if not (pa.types.is_timestamp(start.type) and pa.types.is_timestamp(end.type)):
+    kind, step = pa.timestamp("ms", "UTC"), slot_s * 1000
+    try:
+        low, high = (_instants(table[name]).cast(kind).to_numpy().astype("datetime64[ms]") for name in _TIMES)
+    except pa.ArrowException:
         findings.fail("audit", "The times of the audit are not timestamps.")
         return np.zeros(len(table), np.int64), np.zeros(len(table), np.int64)
-    kind, step = pa.timestamp("ms", "UTC"), slot_s * 1000
-    low, high = (column.cast(kind).to_numpy().astype("datetime64[ms]") for column in (start, end))
     odd = int((high <= low).sum())  # never true without a time
     findings.fail_if(odd, "audit", f"{odd:,} rows of the audit end before they start.")
     first, last = -(-low.view(np.int64) // step), high.view(np.int64) // step - 1
     return np.where(np.isnat(low), -_EVER, first), np.where(np.isnat(high), _EVER, last)
 
 
-def _table(audit: str | Path | pa.Table) -> pa.Table:
-    if isinstance(audit, pa.Table):
-        return audit
+def _instants(column: Any) -> Any:
+    if not pa.types.is_timestamp(column.type):
+        raise pa.ArrowTypeError
+    return column
+
+
+def _table(findings: Findings, audit: str | Path | pa.Table) -> pa.Table | None:
+    """Read an audit, its numbers as int64 and its labels as text; None, with the failure noted, if it is none."""
+    table = audit if isinstance(audit, pa.Table) else _read(audit)
+    names = table.column_names
+    try:
+        if tuple(names[:3]) != _COLUMNS or len(set(names)) < len(names):
+            raise pa.ArrowKeyError
+        if not pa.types.is_integer(table.schema.field("record").type):
+            raise pa.ArrowTypeError
+        for place, (name, kind) in enumerate(zip(_COLUMNS, _TYPES, strict=True)):
+            table = table.set_column(place, name, table[name].cast(kind))
+    except pa.ArrowException:
+        findings.fail("audit", "The audit does not have the columns record (integer), owner, member.")
+        return None
+    return table
+
+
+def _read(audit: str | Path) -> pa.Table:
     try:
         if str(audit).lower().endswith(".csv"):
             types = {"record": pa.int64(), "owner": pa.string(), "member": pa.string()}
@@ -155,18 +175,18 @@ def _table(audit: str | Path | pa.Table) -> pa.Table:
             return pa_csv.read_csv(audit, convert_options=pa_csv.ConvertOptions(column_types=types))
         with pq.ParquetFile(audit) as file:
             return file.read()
-    except (OSError, pa.ArrowException):
+    except (OSError, UnicodeError, pa.ArrowException):
         raise CannotCheck("the audit file can't be read; give the file that --audit wrote") from None
 
 
 def _users(labels: Any, everyone: Any) -> NDArray[np.int64]:
     """Give the index of each label among those of the people inside the claim, -1 for unknown ones."""
-    return _places(labels.cast(pa.large_string()), everyone.cast(pa.large_string()))
+    return _places(labels, everyone.cast(pa.large_string()))
 
 
 def _positions(numbers: Any, uids: NDArray[np.int64]) -> NDArray[np.int64]:
     """Give the index of the record with each number, -1 for unknown and missing ones."""
-    return _places(numbers.cast(pa.int64()), pa.array(uids))
+    return _places(numbers, pa.array(uids))
 
 
 def _places(values: Any, known: Any) -> NDArray[np.int64]:

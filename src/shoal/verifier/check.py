@@ -24,6 +24,7 @@ from shoal.verifier.identical import check_identical
 from shoal.verifier.integrity import check_counts, check_manifest, read_manifest, rounding
 from shoal.verifier.leaks import check_bytes, check_metadata, check_values
 from shoal.verifier.order import check_labels, check_numbering
+from shoal.verifier.original import NO_PLACE
 from shoal.verifier.points import holds_points, verify_points
 from shoal.verifier.published import open_file
 from shoal.verifier.scan import Scan, records_of_release, scan_file
@@ -45,8 +46,10 @@ if TYPE_CHECKING:
 
 __all__ = ["MAX_SUPPRESSED", "verify"]
 
+_LARGEST = 2**31 - 1
 MAX_SUPPRESSED = 0.2  # the largest share of samples that may be left out
-_CHECKED = ("k-anonymity", "k-concealment", "cover", "kte-anonymity", "kte-cover", "none")
+_ALWAYS = ("k-anonymity", "k-concealment", "cover")  # claims about all of a person's time
+_CHECKED = (*_ALWAYS, "kte-anonymity", "kte-cover", "none")
 
 
 @dataclass(frozen=True)
@@ -115,6 +118,8 @@ def verify(
     2
     """
     findings = Findings()
+    if not 0 <= max_suppressed <= 1:
+        raise SettingsError("the largest share that may be suppressed is a number from 0 to 1, e.g. 0.2")
     options = _reading(options, reading)
     if isinstance(release, PointRelease) or holds_points(release):
         if any(asked is not None for asked in (k, tau, epsilon)):
@@ -155,9 +160,13 @@ def verify(
                 )
             )
         _note_sizes(findings, people, opened.records, asked)
+        _check_places(findings, people, max_suppressed)
         with progress.stage("checking records and members"):
             check_boxes(findings, opened.records)
-            kept, witnesses = _check_audit(findings, opened, people, audit, suppressed, max_suppressed, threads)
+            timed = windows is not None and opened.header.claim.name not in _ALWAYS
+            kept, witnesses = _check_audit(
+                findings, opened, people, audit, suppressed, max_suppressed, timed=timed, threads=threads
+            )
         with progress.stage("counting who hides whom"):
             stated = None if audit is not None else _stated(opened, suppressed)
             _check_claim(findings, opened, kept, asked, windows, witnesses, exact=exact, stated=stated, threads=threads)
@@ -264,8 +273,8 @@ def _note_other_settings(
 
 
 def _asked_k(findings: Findings, k: int | None, header: Header) -> int:
-    if k is not None and k < 1:
-        raise SettingsError("k must be at least 1; give e.g. --k 5")
+    if k is not None and not (isinstance(k, int) and 1 <= k <= _LARGEST):
+        raise SettingsError("k must be a whole number, at least 1; give e.g. --k 5")
     if k is None and header.k is None and header.claim.name == "none" and header.claim.why != "unclaimed":
         return 1  # nobody is said to be hidden: everyone's samples must be in a record of hers
     if k is None and header.k is None:
@@ -285,8 +294,8 @@ def _asked_windows(
     `kte-cover` leakage beyond it is only counted.
     """
     tau_s, epsilon_s = (None if given is None else parse_seconds(given) for given in (tau, epsilon))
-    if any(given is not None and given < 1 for given in (tau_s, epsilon_s)):
-        raise SettingsError("tau and epsilon must be at least one second; give e.g. --tau 60min --epsilon 60min")
+    if any(given is not None and not 1 <= given <= _LARGEST for given in (tau_s, epsilon_s)):
+        raise SettingsError("tau and epsilon must be at least one second, at most 68 years; give e.g. --tau 60min")
     claim = header.claim
     if claim.name == "kte-anonymity" and tau_s not in (None, claim.tau_s):
         raise SettingsError("the release claims leakage for windows of another length; leave out --tau")
@@ -300,8 +309,13 @@ def _asked_windows(
     bounded = claim.name == "kte-anonymity" or (claim.name != "kte-cover" and epsilon_s is not None)
     if claim.name == "kte-anonymity" and epsilon_s is not None and claim.epsilon_s is not None:
         epsilon_s = min(epsilon_s, claim.epsilon_s)
-    share = claim.leakage_share if epsilon_s in (None, claim.epsilon_s) and longest == claim.tau_s else None
-    return Windows(k, longest, epsilon_s or header.epsilon_s, bounded=bounded, share=share)
+    stated = None
+    if claim.leakage_share is not None and claim.epsilon_s is not None:
+        if longest == claim.tau_s:
+            stated = claim.epsilon_s, claim.leakage_share
+        else:
+            findings.skip("the stated share of windows that leak, which is about shorter ones")
+    return Windows(k, longest, epsilon_s or header.epsilon_s, bounded=bounded, stated=stated)
 
 
 def _note_sizes(findings: Findings, people: Crowd, records: Catalogue, k: int) -> None:
@@ -322,6 +336,15 @@ def _note_sizes(findings: Findings, people: Crowd, records: Catalogue, k: int) -
         )
 
 
+def _check_places(findings: Findings, people: Crowd, max_suppressed: float) -> None:
+    """Check that the release's own CRS, which nobody asked for, does not leave out more than may be suppressed."""
+    lost = people.rows_outside.get(NO_PLACE, 0)
+    if lost > max_suppressed * (people.samples + lost):
+        findings.fail(
+            "suppression", f"More than {max_suppressed:.0%} of the original has no place in the release's CRS."
+        )
+
+
 def _check_audit(
     findings: Findings,
     opened: _Opened,
@@ -329,16 +352,22 @@ def _check_audit(
     audit: str | Path | pa.Table | None,
     suppressed: int | None,
     max_suppressed: float,
+    *,
+    timed: bool,
     threads: int | None,
 ) -> tuple[Crowd, Witnesses | None]:
-    """Check members, truth and suppression; give the people with their published samples and the witnesses."""
+    """Check members, truth and suppression; give the people with their published samples and the witnesses.
+
+    `timed`: the audit may say that a member was merged for some time only. Elsewhere that would hide nobody.
+    """
     if audit is None:
         findings.skip("truth of members and suppression, which need the audit file")
         stated = _declared(opened, suppressed)[0]
         if stated > max_suppressed * people.samples:
             findings.fail("suppression", f"More than {max_suppressed:.0%} of the samples are stated to be suppressed.")
         return people, None
-    witnesses = read_audit(findings, audit, people, opened.records, slot_s=opened.header.grid.slot_s)
+    slot_s = opened.header.grid.slot_s if timed else None
+    witnesses = read_audit(findings, audit, people, opened.records, slot_s=slot_s)
     if witnesses is None:
         return people, None
     declared, tolerance = _declared(opened, suppressed)
@@ -428,11 +457,9 @@ def _check_file(
         return
     check_values(findings, opened.scan, k, opened.file, claim=opened.header.claim.name, own=opened.own)
     if opened.counts is not None:
-        none = None if _declared(opened, suppressed)[0] else 0
-        missing = findings.figures.get("suppressed_samples", none)
-        check_counts(
-            findings, opened.counts, len(opened.records), None if missing is None else people.samples - missing
-        )
+        stated, tolerance = _declared(opened, suppressed)
+        missing = findings.figures.get("suppressed_samples", None if tolerance else stated)
+        check_counts(findings, opened.counts, len(opened.records), people.samples, missing)
     check_numbering(findings, opened.records)
     check_labels(findings, people, opened.records, witnesses)
 
@@ -455,7 +482,7 @@ def _shown(findings: Findings, name: str, k: int, windows: Windows | None) -> Cl
         return Claim("none")
     if name == "k-anonymity" or (name == "k-concealment" and "audit" in findings.checked):
         return Claim(name, k=k)
-    if windows is None or name in ("cover", "k-concealment"):
+    if windows is None or name in _ALWAYS:
         return Claim("cover", k=k)
     leakage, epsilon_s = findings.figures["leakage"], windows.epsilon_s
     if epsilon_s is None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from shoal.verifier.header import parse_json
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -18,7 +19,8 @@ __all__ = ["Polygons"]
 
 # Well-known binary of a polygon of one ring of five points: order, type, rings, points, coordinates.
 _POLYGON = np.dtype([("order", "u1"), ("kind", "<u4"), ("rings", "<u4"), ("points", "<u4"), ("ring", "<f8", (5, 2))])
-_COLUMN_KEYS = {"encoding", "geometry_types", "crs", "edges", "orientation", "bbox"}
+_GEO = {"version": "1.1.0", "primary_column": "geometry"}
+_COLUMN = {"encoding": "WKB", "geometry_types": ["Polygon"]}
 
 
 class Polygons:
@@ -75,13 +77,6 @@ def _parse(geometry: Any) -> NDArray[np.float64] | None:
 
 
 def _plain_geo(geo: bytes | None, bounds: list[float]) -> bool:
-    try:
-        stated = json.loads(geo or b"")
-    except (ValueError, RecursionError):
-        return False
-    if not isinstance(stated, dict) or set(stated) != {"version", "primary_column", "columns"}:
-        return False
-    column = stated["columns"].get("geometry") if isinstance(stated["columns"], dict) else None
-    if not isinstance(column, dict) or set(stated["columns"]) != {"geometry"} or not set(column) <= _COLUMN_KEYS:
-        return False
-    return bool(column.get("bbox", bounds) == bounds)
+    """Say whether the metadata are those of polygons in degrees, to the letter; they may have the bounds of all."""
+    forms = (_COLUMN, {**_COLUMN, "bbox": bounds})
+    return parse_json(geo or b"") in [{**_GEO, "columns": {"geometry": form}} for form in forms]

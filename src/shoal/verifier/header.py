@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from shoal.release import Claim
@@ -40,6 +40,7 @@ _SETTINGS: dict[str, dict[str, tuple[str, ...] | None]] = {
 }
 _PER_METRE = {"geo-indistinguishability": "epsilon_per_m"}
 _CODE = re.compile(r"(EPSG|epsg|ESRI|esri|OGC|IGNF):[A-Za-z0-9_.]{1,20}")
+_LOCAL = ("laea", "aeqd", "gnom", "ortho", "stere")  # projections around a centre of one's own choice
 _NUMBER = r"-?[0-9]{1,9}(\.[0-9]{1,16})?"
 _TERMS = {
     **dict.fromkeys(("lat_0", "lon_0", "lat_1", "lat_2", "lat_ts", "x_0", "y_0", "k", "k_0"), _NUMBER),
@@ -103,6 +104,8 @@ def read_header(stated: Any) -> Header | None:
         understood = Claim.from_dict(claim)
     except ValueError:
         return None
+    if understood.why != "research":
+        understood = replace(understood, why=None)  # what is wrong with it is noted; its words are not repeated
     settings = parameters if isinstance(parameters, dict) else {}
     k, tau_s, epsilon_s = (getattr(understood, name) or settings.get(name) for name in ("k", "tau_s", "epsilon_s"))
     if not all(value is None or _is_count(value) for value in (k, tau_s, epsilon_s)):
@@ -181,8 +184,10 @@ def _is_plain_crs(crs: str | None) -> bool:
 
 
 def _has_own_centre(crs: str | None) -> bool:
-    """Say whether a local projection is centred off whole degrees; 14.0 is whole."""
-    if crs is None or "+proj=laea" not in crs:
+    """Say whether a local projection is centred off whole degrees, or says more than where that is; 14.0 is whole."""
+    terms = dict(term.partition("=")[::2] for term in (crs or "").split(" "))
+    if terms.get("+proj") not in _LOCAL:
         return False
-    centres = re.findall(r"\+(?:lat_0|lon_0)=(\S+)", crs)
-    return any(re.fullmatch(_NUMBER, centre) is None or float(centre) % 1 != 0 for centre in centres)
+    numbers = (terms.get(f"+{name}", "0") for name in ("lat_0", "lon_0", "x_0", "y_0"))
+    more = {f"+{name}" for name in ("lat_1", "lat_2", "lat_ts", "k", "k_0", "zone", "towgs84")} & set(terms)
+    return bool(more) or any(re.fullmatch(r"-?[0-9]{1,9}(\.0+)?", number) is None for number in numbers)

@@ -42,7 +42,8 @@ def check_identical(
 
     Records are identical, box by box, in groups of at least k; there are no more records than users; every
     user's samples are inside the record of a group, two-way (with an audit: of her own); and every group has at
-    least k such users, or a copied record would hide one person among her own copies. `stated` is how many
+    least k such users, and as many as it was published for, or a copied record would hide one person among her own
+    copies. `stated` is how many
     samples at most are said to be suppressed where no audit tells which: see `_check_partly`. With the `level` of
     truth `group`, one-way: every box holds a sample of somebody who is inside its record.
     """
@@ -72,7 +73,7 @@ def check_identical(
             persons += np.bincount(record, minlength=len(unique))
     left_out = int((~inside & (people.counts > 0)).sum())
     findings.fail_if(left_out, "identical", f"{left_out:,} users are not inside the record of a group.")
-    _check_persons(findings, persons, k)
+    _check_persons(findings, persons, k, unique.weights)
     findings.figures["min_cover"] = 0 if left_out else findings.figures["min_group"]
 
 
@@ -97,7 +98,7 @@ def _check_partly(findings: Findings, people: Crowd, unique: Records, k: int, st
     for start, (user, record, outside) in _pairs(people, unique, whole=False, threads=threads):
         persons += np.bincount(record, minlength=len(unique))
         np.minimum.at(least, start + user, outside)
-    _check_persons(findings, persons, k)
+    _check_persons(findings, persons, k, unique.weights)
     if least.sum() > stated:
         findings.fail("suppression", "More samples are outside every group than were stated to be suppressed.")
 
@@ -133,9 +134,12 @@ def _check_one_way(
         )
         findings.figures["min_cover"] = 0 if left_out.any() else findings.figures["min_group"]
     check_some(findings, marked)
-    _check_persons(findings, persons, k)
+    _check_persons(findings, persons, k, unique.weights if stated is None else persons)
 
 
-def _check_persons(findings: Findings, persons: NDArray[np.int64], k: int) -> None:
+def _check_persons(findings: Findings, persons: NDArray[np.int64], k: int, published: NDArray[np.int64]) -> None:
+    """Check that every group holds k people, and as many as it was `published` for."""
     lonely = int((persons < k).sum())
     findings.fail_if(lonely, "identical", f"{lonely:,} groups of identical records hold fewer than {k} users.")
+    swollen = int(((k <= persons) & (persons < published)).sum())
+    findings.fail_if(swollen, "identical", f"{swollen:,} groups were published for more people than they hold.")

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from pathlib import Path
+import json
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import CannotCheck
 from shoal.verifier.header import parse_json
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from shoal.verifier.verdict import Findings
 
 __all__ = ["check_counts", "check_manifest", "check_point_counts", "read_manifest", "rounding"]
@@ -46,11 +48,11 @@ def check_manifest(
     if not _well_formed(manifest):
         findings.fail("integrity", "The manifest is malformed: its members are not those of the format.")
         return None
-    if path.name not in manifest["files"]:
-        findings.fail("integrity", "The manifest does not name the release.")
-    wrong = sum(_sha256(path.with_name(name)) != digest for name, digest in manifest["files"].items())
-    findings.fail_if(wrong, "integrity", f"{wrong:,} files are not the ones whose hash the manifest holds.")
-    if not is_csv and stated != manifest["shoal"]:
+    if set(manifest["files"]) != {path.name}:
+        findings.fail("integrity", "The manifest does not name the release, and no other file.")
+    elif manifest["files"][path.name] != _sha256(path):
+        findings.fail("integrity", "The file is not the one whose hash the manifest holds.")
+    if not is_csv and not _same(stated, manifest["shoal"]):
         findings.fail("integrity", "The manifest and the file do not say the same about the release.")
     claim = manifest["shoal"].get("claim")
     name = claim.get("name") if isinstance(claim, dict) else None
@@ -60,12 +62,26 @@ def check_manifest(
     return whole
 
 
-def check_counts(findings: Findings, counts: dict[str, int], records: int, samples: int | None) -> None:
-    """Check that the manifest's counts are rounded, and true; `samples` were published (None: that is not known)."""
+def _same(left: Any, right: Any) -> bool:
+    """Say whether two objects are written alike; 1, 1.0 and true are equal, but not the same."""
+    return json.dumps(left, sort_keys=True) == json.dumps(right, sort_keys=True)
+
+
+def check_counts(
+    findings: Findings, counts: dict[str, int], records: int, samples: int, suppressed: int | None
+) -> None:
+    """Check that the manifest's counts are rounded, and true.
+
+    Of `samples` so many were `suppressed`; None: as many as the manifest says, within its rounding.
+    """
     _check_rounded(findings, counts)
     false = abs(counts["records"] - records) > rounding(counts["records"])
     findings.fail_if(false, "integrity", "The manifest's number of records is not that of the release.")
-    false = samples is not None and counts["samples_published"] != int(float(f"{samples:.1e}"))
+    if suppressed is None:
+        stated, published = counts["samples_suppressed"], counts["samples_published"]
+        false = abs(samples - stated - published) > rounding(stated) + rounding(published)
+    else:
+        false = counts["samples_published"] != int(float(f"{samples - suppressed:.1e}"))
     findings.fail_if(false, "integrity", "The manifest's number of published samples is not that of the release.")
     findings.fail_if(counts["samples_created"], "truth", "The manifest says that samples were created.")
 
@@ -102,12 +118,9 @@ def _well_formed(manifest: Any) -> bool:
         return False
     if not all(isinstance(n, int) and not isinstance(n, bool) and n >= 0 for n in counts.values()):
         return False
-    return bool(files) and all(Path(name).name == name != "" and isinstance(sha, str) for name, sha in files.items())
+    return all(isinstance(sha, str) for sha in files.values())
 
 
-def _sha256(path: Path) -> str | None:
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except (OSError, ValueError):  # no such file, or no name that a file can have
-        return None
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,7 @@ __all__ = ["check_bytes", "check_metadata", "check_values"]
 _ALLOWED = {b"shoal", b"geo", b"ARROW:schema"}
 _WRITER = re.compile(r"parquet-cpp-arrow version \d{1,3}(\.\d{1,3}){2}(-SNAPSHOT)?")
 _MAGIC, _TAIL = 4, 8
+_BLOCK = 1 << 24
 _STRAY = "The file holds bytes that are no part of its columns."
 _ODD = {
     "fractions": "boxes do not start and end on whole seconds.",
@@ -47,10 +47,10 @@ def check_metadata(findings: Findings, file: File, *, own: bool) -> None:
     findings.fail_if(stray, "leaks", f"{stray} metadata keys are not allowed in a release.")
     schemas = [file.schema]
     if b"ARROW:schema" in file.footer:
-        try:
-            schemas.append(pa.ipc.read_schema(pa.py_buffer(base64.b64decode(file.footer[b"ARROW:schema"]))))
-        except (binascii.Error, ValueError, OSError, pa.ArrowException):
-            findings.fail("leaks", "The schema inside the file's footer can't be read.")
+        inner = _inner_schema(file.footer[b"ARROW:schema"])
+        same = inner is not None and inner.equals(file.schema)
+        findings.fail_if(not same, "leaks", "The schema inside the file's footer is not that of its columns.")
+        schemas += [] if inner is None else [inner]
     for schema in schemas:
         inside = schema.metadata or {}
         differs = any(key not in _ALLOWED or file.footer.get(key) != value for key, value in inside.items())
@@ -61,9 +61,19 @@ def check_metadata(findings: Findings, file: File, *, own: bool) -> None:
     findings.fail_if(geo != ("geometry" in file.names), "leaks", "Geometry and its metadata do not come together.")
 
 
+def _inner_schema(text: bytes) -> pa.Schema | None:
+    """Read the schema that Arrow puts into a footer; None if it is not one, or not the only thing there."""
+    try:
+        source = pa.BufferReader(base64.b64decode(text, validate=True))
+        schema = pa.ipc.read_schema(source)
+    except (ValueError, OSError, pa.ArrowException):
+        return None
+    return schema if source.tell() == source.size() else None
+
+
 def _check_layout(findings: Findings, file: File) -> None:
     """Check that a Parquet file has no byte besides its values: no gap that could carry something."""
-    writer = _WRITER.fullmatch((file.parquet and file.parquet.created_by) or "")
+    writer = _WRITER.fullmatch(file.writer)
     findings.fail_if(writer is None, "leaks", "The file does not say that it was written by Arrow, and no more.")
     findings.fail_if(not _is_tiled(file), "leaks", _STRAY)
 
@@ -71,7 +81,9 @@ def _check_layout(findings: Findings, file: File) -> None:
 def check_bytes(findings: Findings, values: int, file: File) -> None:
     """Check that a CSV file has no byte besides its values: no quote or blank that could carry something."""
     size = len(",".join(file.names).encode()) + 1 + values
-    findings.fail_if(file.path.stat().st_size != size, "leaks", _STRAY)
+    with file.path.open("rb") as lines:
+        plain = all(b"\r" not in block for block in iter(lambda: lines.read(_BLOCK), b""))
+    findings.fail_if(file.path.stat().st_size != size or not plain, "leaks", _STRAY)
 
 
 def _is_tiled(file: File) -> bool:

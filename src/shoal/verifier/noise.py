@@ -28,6 +28,9 @@ _TRIED = 200_000  # points, and as many that follow them
 _FEW = 1_000
 _KOLMOGOROV = 2.9  # of sqrt(n)·D: exceeded with probability 10^-7
 _SIGMAS = 5.5
+_LEAST_P = 1e-7
+# Where no noise was put: at the place, which at most one whole metre is (with a fifth for the CRS), and beside it.
+_AT_M, _ROOMY, _BESIDE_M = 0.25, 1.2, 3.0
 _SNAPPED = 0.25  # how much of ε² the distribution function may be off because places are whole metres
 
 
@@ -88,7 +91,12 @@ def compare_with_laplace(
     shift: tuple[NDArray[np.float64], NDArray[np.float64]],
     pair: tuple[tuple[NDArray[np.float64], NDArray[np.float64]], ...],
 ) -> dict[str, Any]:
-    """Compare shifts (angle, metres), and pairs of successive ones, with noise of `epsilon`; give the figures."""
+    """Compare shifts (angle, metres), and pairs of successive ones, with noise of `epsilon`; give the figures.
+
+    Few places that were left as they are do not show in the distribution; they are counted where they are.
+    """
+    from scipy.special import bdtrc
+
     angle, metres = shift
     n = len(metres)
     if n < _FEW:
@@ -101,6 +109,15 @@ def compare_with_laplace(
         "noise",
         "Points do not lie as far from the true places as the claimed noise puts them.",
     )
+    kept = sum(
+        bdtrc(here - 1, n, min(1.0, chance)) < _LEAST_P
+        for here, chance in (
+            (int((metres <= _AT_M).sum()), _ROOMY * epsilon**2 / (2 * np.pi)),
+            (int((metres <= _BESIDE_M).sum()), float(_distribution(np.float64(epsilon * (_BESIDE_M + 1))))),
+        )
+        if here
+    )
+    findings.fail_if(kept, "noise", "More points are left at the true places than the claimed noise leaves there.")
     uneven = max(float(np.hypot(np.cos(h * angle).mean(), np.sin(h * angle).mean())) for h in (1, 2))
     findings.fail_if(uneven * np.sqrt(2 * n) > _SIGMAS + 1, "noise", "The noise prefers a direction.")
     (before, near), (after, far) = pair
@@ -113,10 +130,9 @@ def compare_with_laplace(
     return {"noise_points": n, "noise_mean_m": float(metres.mean()), "noise_claimed_mean_m": 2 / epsilon}
 
 
-def _distribution(s: NDArray[np.float64]) -> NDArray[np.float64]:
+def _distribution(s: Any) -> Any:
     """Give the share of planar Laplace noise within s/ε."""
-    share: NDArray[np.float64] = 1 - (1 + s) * np.exp(-s)
-    return share
+    return 1 - (1 + s) * np.exp(-s)
 
 
 def _some(count: int) -> NDArray[np.int64]:

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from shoal.trajectories import Trajectories
     from shoal.verifier.grid import Grid
 
-__all__ = ["Original", "from_events", "from_trajectories"]
+__all__ = ["NO_PLACE", "Original", "from_events", "from_trajectories"]
+
+NO_PLACE = "no place in the CRS"  # why rows and users may be outside the claim
 
 _FAR = 2.0**31
 _CHUNK = 1 << 17
@@ -98,12 +100,12 @@ def from_events(events: Events, options: ReadOptions, grid: Grid, threads: int |
     if options.min_active_days > 1:
         idle = _active_days(everyone, grid.slot_s, options.tz) < options.min_active_days
     outside = {
-        "no place in the CRS": len(events.labels) - len(everyone),
+        NO_PLACE: len(events.labels) - len(everyone),
         "min_samples": int(few.sum()),
         "min_active_days": int((idle & ~few).sum()),
     }
     kept = _select(everyone, ~(few | idle))
-    return replace(kept, outside=outside, rows_outside={"no place in the CRS": unplaced})
+    return replace(kept, outside=outside, rows_outside={NO_PLACE: unplaced})
 
 
 def _granules(

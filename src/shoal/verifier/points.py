@@ -13,7 +13,7 @@ from shoal.trajectories import Trajectories
 from shoal.verifier.audit import read_owners
 from shoal.verifier.fixes import open_fixes
 from shoal.verifier.header import check_header, read_header
-from shoal.verifier.integrity import check_manifest, check_point_counts, read_manifest
+from shoal.verifier.integrity import check_manifest, check_point_counts, read_manifest, rounding
 from shoal.verifier.leaks import check_bytes, check_metadata
 from shoal.verifier.noise import check_noise, check_times
 from shoal.verifier.order import check_owned, check_quantities
@@ -50,6 +50,7 @@ class _Opened:
     claim: Claim
     scan: PointScan
     audit: pa.Table | None = None
+    suppressed: int = 0
     counts: dict[str, int] | None = None
     written: bool = True
 
@@ -116,7 +117,8 @@ def _open(
 
         findings.say("Integrity not checked, nor leaks: the release is in memory, there is no file yet.")
         findings.skip("integrity and leaks")
-        return _Opened(release.claim, scan_point_release(release), audit_table(release), written=False)
+        table = audit_table(release)
+        return _Opened(release.claim, scan_point_release(release), table, release.suppressed, written=False)
     file = open_file(release)
     manifest = check_manifest(findings, file.path, read_manifest(file.path), file.stated, is_csv=file.is_csv)
     stated = file.stated if file.stated is not None or manifest is None else manifest["shoal"]
@@ -137,7 +139,10 @@ def _open(
         return None
     if file.is_csv:
         check_bytes(findings, scan.odd["bytes"], file)
-    return _Opened(header.claim, scan, None, None if manifest is None else manifest["counts"])
+    if manifest is None:
+        return _Opened(header.claim, scan)
+    counts = manifest["counts"]
+    return _Opened(header.claim, scan, suppressed=counts["samples_suppressed"], counts=counts)
 
 
 def _note_sizes(findings: Findings, fixes: Fixes, scan: PointScan) -> None:
@@ -178,6 +183,10 @@ def _check_audit(findings: Findings, opened: _Opened, fixes: Fixes, audit: str |
         check_owned(findings, fixes.labels, {"the number of fixes of their users": fixes.counts}, owners, scan.uids)
     outside = _outside(scan, owners, fixes)
     findings.fail_if(outside, "truth", f"{outside:,} records speak of times at which their owner has no data.")
+    if opened.claim.name == "geo-indistinguishability":
+        missing = int(fixes.counts.sum()) - int(scan.counts.sum())
+        wrong = abs(missing - opened.suppressed) > (rounding(opened.suppressed) if opened.written else 0)
+        findings.fail_if(wrong, "suppression", "The number of fixes without a point is not the one that was stated.")
     if opened.claim.name == "geo-indistinguishability" and "leaks" not in findings.failures:
         rows = check_times(findings, scan, owners, fixes)
         if rows is not None:

@@ -54,27 +54,23 @@ class File:
     """A published file as it is: its columns, its footer and the `shoal` object in it (None: it has none)."""
 
     path: Path
+    names: list[str]
     schema: pa.Schema
     footer: dict[bytes, bytes]
     stated: Any
-    is_csv: bool
+    is_csv: bool = False
     parquet: pq.FileMetaData | None = None
+    writer: str = ""
 
-    @property
-    def names(self) -> list[str]:
-        """The names of its columns."""
-        names: list[str] = self.schema.names
-        return names
-
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """Give its rows, about a million at a time; raises `CannotCheck` if they can't be read."""
+    def batches(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
+        """Give its rows, about a million at a time, with some columns (of text: all); raises `CannotCheck`."""
         try:
             if self.is_csv:
                 yield from _open_csv(self.path)
             else:
                 with pq.ParquetFile(self.path) as file:
-                    yield from file.iter_batches(_BATCH)
-        except (OSError, pa.ArrowException):
+                    yield from file.iter_batches(_BATCH, columns=columns)
+        except (OSError, UnicodeError, pa.ArrowException):
             raise _unreadable() from None
 
 
@@ -102,11 +98,12 @@ def open_file(release: str | Path) -> File:
     try:
         if path.suffix.lower() == ".csv":
             with _open_csv(path) as reader:
-                return File(path, reader.schema, {}, None, is_csv=True)
+                return File(path, reader.schema.names, reader.schema, {}, None, is_csv=True)
         with pq.ParquetFile(path) as file:
             footer = dict(file.metadata.metadata or {})
-            return File(path, file.schema_arrow, footer, _stated(footer), is_csv=False, parquet=file.metadata)
-    except (OSError, pa.ArrowException):
+            schema, parquet, writer = file.schema_arrow, file.metadata, file.metadata.created_by or ""
+            return File(path, schema.names, schema, footer, _stated(footer), parquet=parquet, writer=writer)
+    except (OSError, UnicodeError, pa.ArrowException):
         raise _unreadable() from None
 
 
@@ -162,7 +159,7 @@ def read_columns(
         return
     chosen = [name for name in wanted if name in names]
     if not own:
-        for batch in file.batches():
+        for batch in file.batches(chosen):
             yield _arrays(_typed_loosely(batch.select(chosen)), odd)
         return
     yield from _own_columns(findings, file, chosen, odd)
@@ -184,7 +181,7 @@ def _own_columns(findings: Findings, file: File, chosen: list[str], odd: Counter
     if not file.is_csv:
         wrong = [name for name in chosen if file.schema.field(name).type != TYPES[name]]
         findings.fail_if(wrong, "leaks", f"{len(wrong)} columns do not have the type that the format says.")
-    for batch in file.batches():
+    for batch in file.batches(chosen):
         if file.is_csv:
             odd["bytes"] += sum(pc.sum(pc.binary_length(column)).as_py() or 0 for column in batch.columns)
             odd["bytes"] += len(file.names) * len(batch)
@@ -253,7 +250,7 @@ def _arrays(typed: dict[str, Any], odd: Counter[str]) -> Columns:
         values[name] = from_arrow_array(pc.fill_null(plain, 0) if plain.null_count else plain)
     for name in ("lat", "lng"):
         if name in values:
-            odd["holes"] += int(np.isnan(values[name]).sum())
+            odd["holes"] += int((~np.isfinite(values[name])).sum())
     for name in ("t_start", "t_end") if "t_start" in values else ("datetime",):
         whole &= (values[name] >= _FIRST_MS) & (values[name] <= _LAST_MS)
     return Columns(whole, values, typed.get("geometry"))

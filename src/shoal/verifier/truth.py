@@ -68,7 +68,8 @@ def check_members(
     if level == "group":
         check_some(findings, marked)
         _note_empty(findings, pairs, records.unique)
-        return published, witnesses.checked(whole)
+        some = (pairs.samples > 0)[pairs.of]  # who has nothing published hides nobody
+        return published, witnesses.checked(whole & some)
     true = (pairs.boxes == records.unique.counts[pairs.records])[pairs.of]
     check_each(findings, true)
     return published, witnesses.checked(whole & true)
