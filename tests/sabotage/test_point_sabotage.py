@@ -318,7 +318,7 @@ def test_places_that_were_left_as_they_are(folder, tmp_path, raw, off):
 
     verdict = check(folder, "noisy", rewritten(folder, "noisy", tmp_path, table=table))
     assert verdict.failures == ("noise",)
-    assert [text for text in verdict.messages if "noise" in text or "places" in text] == [KEPT]
+    assert KEPT in verdict.messages
 
 
 def test_fixes_without_a_point_are_counted(folder, tmp_path):
