@@ -7,10 +7,10 @@ A mutant is the package with one small change in one line of `src/shoal/verifier
 truth value, a condition turned round, a statement left out. Annotations, texts and imports are left alone. Lines are
 drawn by the seed, one change each; `--sample 0` breaks every line.
 
-First all of the verifier's tests and examples run on the unbroken package, to see which lines each of them reaches and
-how long it takes. A mutant then runs those that reach its line, the quickest first, until one fails; a line that runs
-when the module is loaded is tried on all that reach the module. It is killed if a test fails or takes far longer
-than it should; what survives is listed. The verifier's kernels run as plain Python throughout.
+First all of the verifier's tests and examples run on the unbroken package, to see which functions each of them calls
+and how long it takes. A mutant then runs those that call its function, the quickest first, until one fails; a line that
+runs when the module is loaded is tried on all that call anything of the module. It is killed if a test fails or takes
+far longer than it should; what survives is listed. The verifier's kernels run as plain Python throughout.
 """
 
 import argparse
@@ -24,10 +24,12 @@ import shutil
 import signal
 import sys
 import tempfile
+import threading
 import time
 import traceback
 from collections import Counter, defaultdict
 from functools import partial
+from itertools import chain
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -131,45 +133,38 @@ def test_files():
     return [str(file.relative_to(ROOT)) for kind in TESTS for file in sorted(ROOT.glob(kind))]
 
 
-def statements(tree):
-    """Map every line of a tree to the lines of its innermost statement (of a block: those of its head)."""
-    lines = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.stmt):
-            body = getattr(node, "body", None)
-            last = body[0].lineno - 1 if isinstance(body, list) else node.end_lineno
-            span = range(node.lineno, max(node.lineno, last) + 1)
-            for line in span:
-                if line not in lines or len(span) < len(lines[line]):
-                    lines[line] = span
-    return lines
-
-
 class Reach:
-    """A pytest plugin that notes, for each test, how long it takes and the verifier's lines that it reaches."""
+    """A pytest plugin that notes, for each test, how long it takes and the verifier's functions that it calls."""
 
     def __init__(self, folder):
-        import coverage
+        self.files = {str(file): file.name for file in (folder / ROOM).glob("*.py")}
+        self.seconds, self.called = {}, defaultdict(set)
+        self.here = set()
 
-        self.coverage = coverage.Coverage(data_file=None, source=[str(folder / ROOM)])
-        self.seconds = {}
+    def trace(self, frame, event, _):
+        if frame.f_code.co_filename in self.files:
+            self.here.add(frame.f_code)
 
     def pytest_sessionstart(self):
-        self.coverage.start()
+        threading.settrace(self.trace)
+        sys.settrace(self.trace)
+
+    def pytest_runtest_setup(self, item):
+        self.here = self.called[item.nodeid]
 
     def pytest_runtest_logreport(self, report):
         self.seconds[report.nodeid] = self.seconds.get(report.nodeid, 0.0) + report.duration
 
-    def pytest_runtest_setup(self, item):
-        self.coverage.switch_context(item.nodeid)
-
     def pytest_sessionfinish(self):
-        self.coverage.stop()
+        sys.settrace(None)
 
-    def lines(self):
-        """Give, for each module, the tests that reach each of its lines."""
-        data = self.coverage.get_data()
-        return {Path(file).name: data.contexts_by_lineno(file) for file in data.measured_files()}
+    def functions(self):
+        """Give, for each module, the tests that call the function that begins in each of its lines."""
+        found = defaultdict(lambda: defaultdict(list))
+        for test, codes in self.called.items():
+            for code in codes:
+                found[self.files[code.co_filename]][code.co_firstlineno].append(test)
+        return found
 
 
 class Chosen:
@@ -222,8 +217,8 @@ def in_a_child(folder, work, *, keep=False):
 
 
 def look(tests):
-    """Run some files of tests on the package as it is: give (seconds of each test, tests by module and line),
-    or, if one fails, what was said."""
+    """Run some files of tests on the package as it is: give (seconds of each test, tests by module and
+    function), or, if one fails, what was said."""
     import pytest
 
     folder, answer = Path.cwd(), Path.cwd() / "reach.json"
@@ -231,7 +226,7 @@ def look(tests):
     def work():
         reach = Reach(folder)
         status = pytest.main([*QUIET, *tests], plugins=[reach])
-        answer.write_text(json.dumps([reach.seconds, reach.lines()]))
+        answer.write_text(json.dumps([reach.seconds, reach.functions()]))
         return int(status) if status != pytest.ExitCode.NO_TESTS_COLLECTED else 0
 
     if in_a_child(folder, work, keep=True):
@@ -239,17 +234,24 @@ def look(tests):
     return json.loads(answer.read_text())
 
 
-def attempt(mutant, *, seconds, reached):
+def begins(file, line):
+    """Give the line in which the innermost function around a line begins, as its code says it; None: there is none."""
+    around = [
+        (node.end_lineno - node.lineno, min([node.lineno, *(d.lineno for d in node.decorator_list)]))
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.FunctionDef) and node.body[0].lineno <= line <= node.end_lineno
+    ]
+    return min(around)[1] if around else None
+
+
+def attempt(mutant, *, seconds, called):
     """Try one mutant in this worker's copy of the package: give (outcome, a line about it)."""
     import pytest
 
     file, line, what, source = mutant
     folder = Path.cwd()
-    spans = statements(ast.parse(file.read_text()))
-    known = reached.get(file.name, {})
-    tests = set().union(*(known.get(str(n), ()) for n in spans[line])) - {""}
-    if not tests or is_loaded(file, line):
-        tests = set().union(*known.values()) - {""}
+    tests = called.get(file.name, {})
+    tests = set(tests.get(str(begins(file, line))) or chain(*tests.values()))
     order = sorted(tests, key=lambda test: (seconds[test], test))
     files = sorted({test.partition("::")[0] for test in order})
     target = folder / file.relative_to(ROOT)
@@ -262,13 +264,7 @@ def attempt(mutant, *, seconds, reached):
     late = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGPROF
     outcome = "took too long" if late else "failed a test" if status else "survived"
     text = file.read_text().splitlines()[line - 1].strip()
-    return outcome, f"{outcome}: {file.name}:{line}: {what}: {text} ({len(order)} tests reach it)"
-
-
-def is_loaded(file, line):
-    """Say whether a line runs when its module is loaded: it is in no function."""
-    tree = ast.parse(file.read_text())
-    return not any(isinstance(n, ast.FunctionDef) and n.body[0].lineno <= line <= n.end_lineno for n in ast.walk(tree))
+    return outcome, f"{outcome}: {file.name}:{line}: {what}: {text} ({len(order)} tests call it)"
 
 
 def start_worker(folder):
@@ -292,16 +288,16 @@ def start_worker(folder):
 
 
 def survey(workers):
-    """See which tests reach which lines: (seconds of each test, {module: {line: tests}})."""
-    seconds, reached = {}, defaultdict(lambda: defaultdict(list))
+    """See which tests call which functions: (seconds of each test, {module: {first line: tests}})."""
+    seconds, called = {}, defaultdict(lambda: defaultdict(list))
     for answer in workers.imap_unordered(look, [[file] for file in test_files()]):
         if isinstance(answer, str):
             sys.exit(f"{answer}\nthe tests do not pass on the unbroken package")
         seconds |= answer[0]
         for module, lines in answer[1].items():
             for line, tests in lines.items():
-                reached[module][line] += tests
-    return seconds, {module: dict(lines) for module, lines in reached.items()}
+                called[module][line] += tests
+    return seconds, {module: dict(lines) for module, lines in called.items()}
 
 
 def main():
@@ -325,9 +321,9 @@ def main():
         tempfile.TemporaryDirectory() as folder,
         get_context("fork").Pool(arguments.jobs, start_worker, [folder]) as workers,
     ):
-        seconds, reached = survey(workers)
+        seconds, called = survey(workers)
         print(f"{len(seconds):,} tests, {sum(seconds.values()):.0f} s in all", flush=True)
-        trial = partial(attempt, seconds=seconds, reached=reached)
+        trial = partial(attempt, seconds=seconds, called=called)
         for outcome, text in workers.imap_unordered(trial, chosen):
             print(f"{time.monotonic() - start:.0f} s: {text}", flush=True)
             counts[outcome] += 1

@@ -132,6 +132,7 @@ TEXTS = {
     "a plus sign": (("116.", "+116."), "not written as the format says"),
     "a leading zero": (("116.", "0116."), "not written as the format says"),
     "a space": ((",116.", ", 116."), "not written as the format says"),
+    "a longer end of a line": (("\n", "\r\n"), "bytes that are no part of its columns"),
 }
 
 

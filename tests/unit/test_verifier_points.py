@@ -1,5 +1,6 @@
 """What the check of points is made of: scans of files and of memory, the original fixes, times, noise, words."""
 
+from dataclasses import replace
 from itertools import chain, pairwise
 
 import numpy as np
@@ -243,6 +244,22 @@ def test_noise_is_not_compared_across_records():
         other[0] = (other[0][0], *one[1][1:])
     findings = judged(own, records, np.zeros(1500, np.int64), Claim("geo-indistinguishability", epsilon_per_m=0.02))
     assert "tells about that of the next one" not in " ".join(findings.messages)
+
+
+def test_points_and_fixes_are_kept_to_be_compared():
+    own, records, owner = kept([[(0, 1.0, 2.0)]]), scan_of([[(0, 1.0, 2.0)]]), np.zeros(1, np.int64)
+    for fixes, scan in ((replace(own, columns=None), records), (own, replace(records, columns=None))):
+        with pytest.raises(CannotCheck, match="must be kept"):
+            check_times(Findings(), scan, owner, fixes)
+
+
+def test_points_to_look_at_are_drawn_once(monkeypatch):
+    monkeypatch.setattr(noise, "_TRIED", 50)
+    assert noise._some(50).tolist() == list(range(50))
+    drawn = noise._some(51)
+    assert len(drawn) == 50
+    assert (np.diff(drawn) > 0).all()
+    assert set(drawn) < set(range(51))
 
 
 def test_few_points_tell_little():

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.release import Claim
-    from shoal.verifier.fixes import Fixes
+    from shoal.verifier.fixes import Columns, Fixes
     from shoal.verifier.point_scan import PointScan
     from shoal.verifier.verdict import Findings
 
@@ -39,20 +39,25 @@ def check_times(
 ) -> NDArray[np.int64] | None:
     """Check that every point stands for a fix of its owner, at its time; give the fixes, or None if it is not so."""
     findings.ran("truth")
-    if fixes.columns is None or scan.columns is None:
-        raise CannotCheck("points and fixes must be kept to compare them")
-    starts = rows_of(fixes.columns, owners, scan.edges[0])
-    whole = starts + scan.counts <= fixes.columns.offsets[owners + 1]
+    there, (ms, _, _) = _kept(fixes, scan)
+    starts = rows_of(there, owners, scan.edges[0])
+    whole = starts + scan.counts <= there.offsets[owners + 1]
     if not whole.all():
         findings.fail("truth", f"{int((~whole).sum()):,} records have more points than their owners have fixes.")
         return None
     record = spread(scan.counts)
     rows = np.arange(len(record)) + (starts - starts_of(scan.counts)[:-1])[record]
-    moved = int((fixes.columns.ms[rows] != scan.columns[0]).sum())
+    moved = int((there.ms[rows] != ms).sum())
     findings.fail_if(moved, "truth", f"{moved:,} points are not at the time of a fix of their owner.")
     twice = len(rows) - len(np.unique(rows))
     findings.fail_if(twice, "truth", f"{twice:,} fixes are published more than once.")
     return None if moved or twice else rows
+
+
+def _kept(fixes: Fixes, scan: PointScan) -> tuple[Columns, tuple[NDArray[Any], ...]]:
+    if fixes.columns is None or scan.columns is None:
+        raise CannotCheck("points and fixes must be kept to compare them")
+    return fixes.columns, scan.columns
 
 
 def check_noise(
@@ -73,13 +78,12 @@ def check_noise(
         "noise",
         "The total is less than what the person with most points loses.",
     )
-    if fixes.columns is None or scan.columns is None:
-        raise CannotCheck("points and fixes must be kept to compare them")
+    there, (_, lng, lat) = _kept(fixes, scan)
     record = spread(scan.counts)
     here = _some(len(record))
     follows = here[:-1][(np.diff(here) > 0) & (here[:-1] + 1 < len(record))]
     follows = follows[record[follows] == record[np.minimum(follows + 1, len(record) - 1)]]
-    places = (fixes.columns.lng, fixes.columns.lat, scan.columns[1], scan.columns[2])
+    places = (there.lng, there.lat, lng, lat)
     first = _shift(places, rows, here)
     pair = _shift(places, rows, follows), _shift(places, rows, follows + 1)
     findings.figures.update(compare_with_laplace(findings, epsilon, first, pair))
