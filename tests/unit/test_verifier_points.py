@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from itertools import chain, pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +16,7 @@ from shoal.errors import CannotCheck, TooLarge
 from shoal.io.options import ReadOptions
 from shoal.progress import SILENT
 from shoal.release import Claim
+from shoal.verifier import fixes as fixes_module
 from shoal.verifier import noise, published
 from shoal.verifier.fixes import Columns, Fixes, open_fixes
 from shoal.verifier.noise import check_noise, check_times, compare_with_laplace
@@ -353,6 +355,15 @@ def test_fixes_in_metres_become_degrees(tmp_path):
     found = fixes_of(path, crs="EPSG:32650").columns
     assert found.lng.tolist() == pytest.approx([117.0, 117.0], abs=1e-9)
     assert found.lat.tolist() == pytest.approx([0.0, 1.0], abs=1e-3)
+
+
+@pytest.mark.parametrize("there", [(), ("lng",), ("lat",), ("east",), ("north",), ("lng", "north")])
+def test_fixes_without_places_are_refused(there):
+    events = SimpleNamespace(
+        **{name: np.zeros(1) if name in there else None for name in ("lng", "lat", "east", "north")}
+    )
+    with pytest.raises(CannotCheck, match="no places"):
+        fixes_module._degrees(events, ReadOptions(crs="EPSG:32650"))
 
 
 def even(n, share=0.0, fold=1):

@@ -38,7 +38,6 @@ def check_times(
     findings: Findings, scan: PointScan, owners: NDArray[np.int64], fixes: Fixes
 ) -> NDArray[np.int64] | None:
     """Check that every point stands for a fix of its owner, at its time; give the fixes, or None if it is not so."""
-    findings.ran("truth")
     there, (ms, _, _) = _kept(fixes, scan)
     starts = rows_of(there, owners, scan.edges[0])
     whole = starts + scan.counts <= there.offsets[owners + 1]
