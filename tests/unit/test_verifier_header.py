@@ -638,6 +638,7 @@ def test_the_larger_k_is_checked(k, header, asked, said):
         (0, stated(COVER), SettingsError, "at least 1"),
         (-1, stated(UNCLAIMED), SettingsError, "at least 1"),
         ("5", stated(COVER), SettingsError, "a whole number"),
+        (np.float64(5), stated(COVER), SettingsError, "a whole number"),
         (2.5, stated(COVER), SettingsError, "a whole number"),
         (2**31, stated(COVER), SettingsError, "a whole number"),
         (None, stated(UNCLAIMED), CannotCheck, "for which k; give --k"),
@@ -648,7 +649,7 @@ def test_the_larger_k_is_checked(k, header, asked, said):
             "for which k; give --k",
         ),
     ],
-    ids=range(7),
+    ids=range(8),
 )
 def test_a_k_that_makes_no_sense(k, header, error, text):
     with pytest.raises(error, match=text):

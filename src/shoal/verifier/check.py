@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
 from shoal.errors import CannotCheck, SettingsError
@@ -273,7 +274,7 @@ def _note_other_settings(
 
 
 def _asked_k(findings: Findings, k: int | None, header: Header) -> int:
-    if k is not None and not (isinstance(k, int) and 1 <= k <= _LARGEST):
+    if k is not None and not (isinstance(k, int | np.integer) and 1 <= k <= _LARGEST):
         raise SettingsError("k must be a whole number, at least 1; give e.g. --k 5")
     if k is None and header.k is None and header.claim.name == "none" and header.claim.why != "unclaimed":
         return 1  # nobody is said to be hidden: everyone's samples must be in a record of hers

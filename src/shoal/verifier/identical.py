@@ -43,9 +43,9 @@ def check_identical(
     Records are identical, box by box, in groups of at least k; there are no more records than users; every
     user's samples are inside the record of a group, two-way (with an audit: of her own); and every group has at
     least k such users, and as many as it was published for, or a copied record would hide one person among her own
-    copies. `stated` is how many
-    samples at most are said to be suppressed where no audit tells which: see `_check_partly`. With the `level` of
-    truth `group`, one-way: every box holds a sample of somebody who is inside its record.
+    copies. `stated` is how many samples at most are said to be suppressed where no audit tells which: see
+    `_check_partly`. With the `level` of truth `group`, one-way: every box holds a sample of somebody who is inside its
+    record.
     """
     unique = records.unique
     small = int((unique.weights < k).sum())
