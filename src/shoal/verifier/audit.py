@@ -154,17 +154,16 @@ def _table(findings: Findings, audit: str | Path | pa.Table) -> pa.Table | None:
     """Read an audit, its numbers as int64 and its labels as text; None, with the failure noted, if it is none."""
     table = audit if isinstance(audit, pa.Table) else _read(audit)
     names = table.column_names
-    try:
-        if tuple(names[:3]) != _COLUMNS or len(set(names)) < len(names):
-            raise pa.ArrowKeyError
-        if not pa.types.is_integer(table.schema.field("record").type):
-            raise pa.ArrowTypeError
-        for place, (name, kind) in enumerate(zip(_COLUMNS, _TYPES, strict=True)):
-            table = table.set_column(place, name, table[name].cast(kind))
-    except pa.ArrowException:
-        findings.fail("audit", "The audit does not have the columns record (integer), owner, member.")
-        return None
-    return table
+    if tuple(names[:3]) == _COLUMNS and len(set(names)) == len(names) and pa.types.is_integer(table["record"].type):
+        try:
+            for place, (name, kind) in enumerate(zip(_COLUMNS, _TYPES, strict=True)):
+                table = table.set_column(place, name, table[name].cast(kind))
+        except pa.ArrowException:
+            pass
+        else:
+            return table
+    findings.fail("audit", "The audit does not have the columns record (integer), owner, member.")
+    return None
 
 
 def _read(audit: str | Path) -> pa.Table:
