@@ -29,12 +29,12 @@ class Clock:
         self.seconds[name] = self.seconds.get(name, 0) + time.perf_counter() - begun
 
     def seconds_of(self, names):
-        """Give how long some stages took together."""
+        """Return how long some stages took together."""
         return sum(self.seconds.get(name, 0.0) for name in names)
 
 
 def growth_exponent(points):
-    """Give the exponent with which seconds grow from the first to the last of (users, seconds)."""
+    """Return the exponent with which seconds grow from the first to the last of (users, seconds)."""
     (u0, s0), (u1, s1) = points[0], points[-1]
     return float(np.log(s1 / s0) / np.log(u1 / u0))
 

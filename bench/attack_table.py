@@ -19,7 +19,7 @@ import shoal
 from _bench import some_users
 from shoal.attacks import open_scene, play
 from shoal.attacks.knowledge import percent
-from shoal.compare import contests
+from shoal.comparison import contests
 
 METHODS = (
     "shoal",
@@ -46,7 +46,7 @@ ATTACKS = {
 
 
 def sources(arguments, folder):
-    """Give the people of each data set that was asked for."""
+    """Return the people of each data set that was asked for."""
     for name in arguments.data.split(","):
         if name == "generated":
             path = folder / f"generated-{arguments.users}.parquet"
@@ -63,7 +63,7 @@ def sources(arguments, folder):
 
 
 def kept(path, make):
-    """Give what a JSON file holds; if it is not there yet, make it first."""
+    """Return what a JSON file holds; if it is not there yet, make it first."""
     if not path.exists():
         begun = time.perf_counter()
         made = make()
@@ -99,7 +99,7 @@ def won(row):
 
 
 def line(contest, outcomes):
-    """Give one row of a data set's table."""
+    """Return one row of a data set's table."""
     points, window = row_where(outcomes["points"], points=4), row_where(outcomes["window"], tau_s=6 * 3600)
     places = row_where(outcomes["top-locations"], locations=3)
     home = row_where(outcomes["home-work"], known="home and work")
@@ -125,7 +125,7 @@ def line(contest, outcomes):
 
 
 def raw_line(outcomes):
-    """Give the row of raw data: the controls of the same attacks."""
+    """Return the row of raw data: the controls of the same attacks."""
     control = {"success": "control", "success_low": "control_low", "success_high": "control_high"}
     rows = {
         "points (4)": row_where(outcomes["points"], points=4),
@@ -147,7 +147,7 @@ def markdown(rows):
 
 
 def intersected(people, name, ks, folder, victims):
-    """Give the table of two releases over the same people: shoal and k-scale's full, and shoal with two k."""
+    """Return the table of two releases over the same people: shoal and k-scale's full, and shoal with two k."""
     rows = []
     for k in ks:
         pairs = [(("shoal", k), ("k-scale:full", k)), (("shoal", k), ("shoal", k + 1)), (("k-scale", k), ("shoal", k))]

@@ -22,7 +22,7 @@ import shoal
 from _bench import Clock, growth_exponent, measured, report, report_run
 from shoal.measure.stretch import Stretch
 from shoal.methods.glove import Glove
-from shoal.methods.glove_groups import _Greedy, glove_groups
+from shoal.search.glove_groups import _Greedy, glove_groups
 
 
 @numba.njit(cache=False)
@@ -107,7 +107,7 @@ def child_search(path, searched):
 
 
 def searches(source, users, searched):
-    """Give a row of what it takes to look for the nearest of some users."""
+    """Return a row of what it takes to look for the nearest of some users."""
     run = measured(__file__, "--child-search", source(users), searched)
     row = {"users": f"{run['users']:,}", "samples": f"{run['samples']:,}", "prepare": f"{run['prepared']:.1f} s"}
     row |= {

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import shoal
 from _bench import report
-from shoal.compare import compare, contests
-from shoal.methods.partition import EFFORTS, Effort
+from shoal.comparison import compare, contests
+from shoal.search.partition import EFFORTS, Effort
 
 SOURCES = {"tdrive_cdr": {"tz": "Asia/Shanghai"}, "gowalla_nyc": {"tz": "America/New_York", "min_samples": 14}}
 
@@ -27,7 +27,7 @@ class Exactly(Effort):
 
 
 def exactly(name, **changes):
-    """Give a named effort as it stands, with some of it changed."""
+    """Return a named effort as it stands, with some of it changed."""
     return Exactly(**{**vars(EFFORTS[name]), **changes})
 
 
@@ -43,14 +43,14 @@ DESIGNS = {
 
 
 def sources(users):
-    """Give the people of each data set."""
+    """Return the people of each data set."""
     yield f"generated {users:,}", shoal.from_arrow(shoal.synthesize(users=users, seed=1))
     for name, options in SOURCES.items() if "SHOAL_DATA" in os.environ else ():
         yield name, shoal.read(Path(os.environ["SHOAL_DATA"]) / f"{name}.parquet", **options)
 
 
 def runs(people, k):
-    """Give (name, what came out) of every design, k-scale first."""
+    """Return (name, what came out) of every design, k-scale first."""
     yield "k-scale", *compare(people, contests(["k-scale"], [k]))
     for name, design in DESIGNS.items():
         EFFORTS["normal"] = design  # what the method calls normal, for this run

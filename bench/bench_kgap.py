@@ -39,7 +39,7 @@ def efforts_of_rows(t, x, y, offsets, scale, start, stop, efforts):
 
 
 def brute_force(people, k):
-    """Give everybody's k-gap from the whole matrix."""
+    """Return everybody's k-gap from the whole matrix."""
     efforts = np.full((len(people), len(people)), np.inf)
     arrays = (people.t, people.x, people.y, people.offsets, Stretch().scale(people.frame))
     pairs = np.arange(len(people))[::-1]

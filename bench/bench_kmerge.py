@@ -17,8 +17,8 @@ import shoal
 from _bench import best_of, report
 from shoal.kernels.merge import owner_cost_pairs
 from shoal.lists import even_ranges
-from shoal.neighbours import proxy_candidates, signatures
 from shoal.parallel import run_ranges
+from shoal.search import proxy_candidates, signatures
 
 
 def c_twin(folder):

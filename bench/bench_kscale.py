@@ -12,8 +12,8 @@ from pathlib import Path
 
 import shoal
 from _bench import Clock, growth_exponent, measured, report, report_run
-from shoal.io.options import ReadOptions
 from shoal.pipeline import Outputs, publish
+from shoal.reading.options import ReadOptions
 
 STAGES = {"candidates": "proxy", "pair costs": "costs", "records": "records"}
 

@@ -17,8 +17,8 @@ import numpy as np
 
 import shoal
 from _bench import Clock, growth_exponent, measured, report, report_run
-from shoal.io.options import ReadOptions
 from shoal.pipeline import Outputs, publish
+from shoal.reading.options import ReadOptions
 
 STAGES = {
     "read": ("look", "parse", "read", "project", "sort"),

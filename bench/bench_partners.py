@@ -20,13 +20,13 @@ from _bench import report
 from shoal.kernels.merge import SUM, merge_records, owner_cost_pairs
 from shoal.kernels.proxy import nearest_by_proxy
 from shoal.lists import even_ranges, take_lists
-from shoal.neighbours import signatures, sketch_candidates
 from shoal.parallel import run_ranges
+from shoal.search import signatures, sketch_candidates
 from shoal.trajectories import Trajectories
 
 
 def sample(people, users):
-    """Give some of the people, evenly by number of samples."""
+    """Return some of the people, evenly by number of samples."""
     chosen = np.unique(np.linspace(0, len(people) - 1, min(users, len(people))).astype(np.int64))
     offsets, rows = take_lists(people.offsets, chosen)
     columns = (people.t[rows], people.x[rows], people.y[rows])
@@ -34,7 +34,7 @@ def sample(people, users):
 
 
 def all_costs(people):
-    """Give the matrices of both costs over all pairs."""
+    """Return the matrices of both costs over all pairs."""
     first, second = np.triu_indices(len(people), 1)
     columns = (people.t, people.x, people.y, people.offsets)
     costs = {"sum": np.empty(len(first)), "owners": np.empty(len(first))}

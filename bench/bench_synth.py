@@ -250,7 +250,7 @@ def stretch(a, b, offsets, t, x, y, bound):  # pragma: no cover
 
 @numba.njit
 def longer(a, b, offsets, t, x, y):  # pragma: no cover
-    """Say whether a has more samples than b, or as many and comes first by its samples."""
+    """Return whether a has more samples than b, or as many and comes first by its samples."""
     n = offsets[a + 1] - offsets[a]
     m = offsets[b + 1] - offsets[b]
     if n != m:

@@ -68,7 +68,7 @@ def some(people, chosen):
 
 
 def within(people, kept, least=1):
-    """Give those of the samples, of people who keep at least so many."""
+    """Return those of the samples, of people who keep at least so many."""
     owner = np.repeat(np.arange(len(people)), people.counts)
     kept &= np.bincount(owner[kept], minlength=len(people))[owner] >= least
     columns = (column[kept] for column in (owner, people.t, people.x, people.y))

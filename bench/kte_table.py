@@ -22,7 +22,7 @@ COLUMNS = ("data", "k", "τ", "ε", "verified", "windows", "suppressed", "leak a
 
 
 def sources(arguments, folder):
-    """Give the people of each data set that was asked for."""
+    """Return the people of each data set that was asked for."""
     for name in arguments.data.split(","):
         path = folder / f"{name}.parquet"
         if name == "generated":

@@ -20,9 +20,9 @@ import numpy as np
 
 import shoal
 from shoal.attacks import open_scene, play
-from shoal.io.owners import with_random_owners
 from shoal.lists import take_lists
 from shoal.methods.records import merge_all
+from shoal.publishing.owners import with_random_owners
 from shoal.trajectories import Trajectories
 
 SOURCES = {
@@ -46,7 +46,7 @@ VARIANTS = {
 
 
 def sample(people, users):
-    """Give some of the people, drawn at random."""
+    """Return some of the people, drawn at random."""
     chosen = np.sort(np.random.default_rng(1).permutation(len(people))[:users])
     offsets, rows = take_lists(people.offsets, chosen)
     columns = (people.t[rows], people.x[rows], people.y[rows])
@@ -86,7 +86,7 @@ def attacked(people, variant, k):
 
 
 def kept(path, make):
-    """Give what a JSON file holds; if it is not there yet, make it first."""
+    """Return what a JSON file holds; if it is not there yet, make it first."""
     if not path.exists():
         begun = time.perf_counter()
         made = make()

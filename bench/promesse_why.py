@@ -18,23 +18,23 @@ import pyarrow.parquet as pq
 
 import shoal
 from shoal.attacks.poi import poi_scores, stays_of
-from shoal.io.pairs import open_pairs
 from shoal.kernels.geodesy import places
 from shoal.lists import offsets_of
+from shoal.seen.pairs import open_pairs
 from shoal.utility import evaluate_pairs
 
 NOISE = ("ln(10)/100", "ln(2)/200")
 
 
 def taxis(folder, every, gap="4h"):
-    """Give the traces of some of the taxis."""
+    """Return the traces of some of the taxis."""
     table = pq.read_table(folder / "tdrive.parquet")
     some = table.filter(pc.equal(pc.bit_wise_and(table["uid"], every - 1), 3))
     return shoal.read_traces(some, tz="Asia/Shanghai", split_gap_s=gap)
 
 
 def thinned(traces, every):
-    """Give every so-manieth fix of each trace, from its first on."""
+    """Return every so-manieth fix of each trace, from its first on."""
     rank = np.arange(traces.fixes) - np.repeat(traces.offsets[:-1], traces.counts)
     rows = np.flatnonzero(rank % every == 0)
     offsets = np.searchsorted(rows, traces.offsets)
@@ -55,7 +55,7 @@ def filled(traces, seconds):
 
 
 def figures(traces, method):
-    """Give F-score, spatial error and query distortion of a method."""
+    """Return F-score, spatial error and query distortion of a method."""
     pairs = open_pairs(traces, method.anonymize(traces))
     found = evaluate_pairs(pairs)
     return poi_scores(pairs).means()["fscore"], found.spatial_error_m, found.query_distortion

@@ -36,7 +36,7 @@ class Hidden(Draft):
 
 
 def walkers(users=24, epochs=8, seed=1, per_epoch=3, frame=FRAME):
-    """Give people who are in one of two towns in every epoch: in that of bit `epoch % 3` of their label."""
+    """Return people who are in one of two towns in every epoch: in that of bit `epoch % 3` of their label."""
     draw = random.Random(seed)
     lists = []
     for label in range(users):
@@ -55,7 +55,7 @@ def town(label, epoch):
 
 
 def hiding(people, k, *, r=1, epochs=8, same=False):
-    """Give the hiding sets: (window m, user) to k−1 others who are in the same towns during epochs m and m+1.
+    """Return the hiding sets: (window m, user) to k−1 others who are in the same towns during epochs m and m+1.
 
     Of those whom a set hides, some are in another town before and after; with `same`, all sets are those of one
     window, among people who are always together.
@@ -76,7 +76,7 @@ def hiding(people, k, *, r=1, epochs=8, same=False):
 
 
 def hide(people, k, *, r=1, epochs=8, same=False, seed=3, cut=0, sets=None):
-    """Give a release in which everybody is hidden by k−1 others in each window of r+1 epochs.
+    """Return a release in which everybody is hidden by k−1 others in each window of r+1 epochs.
 
     `cut` takes the last slots of each hiding set's time away (an error at the boundary of epochs).
     """

@@ -50,7 +50,7 @@ SIGNS = {
 
 
 def changes(node):
-    """Give every broken form of a node: (what was done, the node to put in its place)."""
+    """Return every broken form of a node: (what was done, the node to put in its place)."""
 
     def other(**fields):
         made = copy.copy(node)
@@ -83,7 +83,7 @@ def changes(node):
 
 
 def is_fixed(node):
-    """Say whether a node is no behaviour: imports, what only type checkers see, what a module exports."""
+    """Return whether a node is no behaviour: imports, what only type checkers see, what a module exports."""
     if isinstance(node, ast.Import | ast.ImportFrom):
         return True
     if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
@@ -92,7 +92,7 @@ def is_fixed(node):
 
 
 def places(node):
-    """Give every place of a tree where a node may be replaced: (parent, field, index or None, node)."""
+    """Return every place of a tree where a node may be replaced: (parent, field, index or None, node)."""
     for field, value in ast.iter_fields(node):
         if field in ("annotation", "returns", "decorator_list", "type_comment"):
             continue
@@ -104,7 +104,7 @@ def places(node):
 
 
 def mutants_of(tree):
-    """Give every way to break a tree: (line, what is done, parent, field, what stands there, what is put there)."""
+    """Return every way to break a tree: (line, what is done, parent, field, what stands there, what is put there)."""
     for parent, field, index, node in places(tree):
         for what, broken in changes(node):
             kept = getattr(parent, field)
@@ -129,7 +129,7 @@ def draw(files, sample, chance):
 
 
 def test_files():
-    """Give the files of the verifier's tests, and its modules, which have examples."""
+    """Return the files of the verifier's tests, and its modules, which have examples."""
     return [str(file.relative_to(ROOT)) for kind in TESTS for file in sorted(ROOT.glob(kind))]
 
 
@@ -235,7 +235,7 @@ def look(tests):
 
 
 def begins(file, line):
-    """Give the line in which the innermost function around a line begins, as its code says it; None: there is none."""
+    """Return the line in which the innermost function around a line begins, as its code says; None: there is none."""
     around = [
         (node.end_lineno - node.lineno, min([node.lineno, *(d.lineno for d in node.decorator_list)]))
         for node in ast.walk(ast.parse(file.read_text()))
@@ -268,7 +268,7 @@ def attempt(mutant, *, seconds, called):
 
 
 def start_worker(folder):
-    """Give a worker a copy of the package, and load once what every test needs."""
+    """Return a worker a copy of the package, and load once what every test needs."""
     import duckdb  # noqa: F401
     import geopandas  # noqa: F401
     import numba  # noqa: F401

@@ -25,7 +25,7 @@ TIME = pa.timestamp("ms", "UTC")
 
 
 def toy_people(users=60, samples=12, seed=1, frame=FRAME, city=40, start=NOON):
-    """Give people who move at random in a small city for three days, labelled 0, 1, 2 … in random order."""
+    """Return people who move at random in a small city for three days, labelled 0, 1, 2 … in random order."""
     draw = random.Random(seed)
     lists = [
         sorted({(start + draw.randrange(3 * 1440), draw.randrange(city), draw.randrange(city)) for _ in range(samples)})
@@ -171,7 +171,7 @@ class Draft:
 
 
 def with_derived(table, crs):
-    """Give the box columns with the middle of each box computed anew."""
+    """Return the box columns with the middle of each box computed anew."""
     start, end = (table[name].cast(pa.int64()).to_numpy() for name in ("t_start", "t_end"))
     table = table.select(["uid", "t_start", "t_end", "x_min", "y_min", "x_max", "y_max"])
     table = table.append_column("datetime", pa.array((start + end) // 2, pa.int64()).cast(TIME))
@@ -207,7 +207,7 @@ def shuffled(records, seed):
 
 
 def grouped(people, k, seed=2):
-    """Give a release of identical records in groups of k neighbours in canonical order (the last one larger)."""
+    """Return a release of identical records in groups of k neighbours in canonical order (the last one larger)."""
     groups = [list(range(start, start + k)) for start in range(0, len(people) // k * k, k)]
     groups[-1] += range(groups[-1][-1] + 1, len(people))
     records = [Record(owner, list(group), merge(people, group)) for group in groups for owner in group]
@@ -215,7 +215,7 @@ def grouped(people, k, seed=2):
 
 
 def ring(people, k, seed=2):
-    """Give a release in which record i merges users i … i+k−1, around: everybody is in k records."""
+    """Return a release in which record i merges users i … i+k−1, around: everybody is in k records."""
     records = []
     for owner in range(len(people)):
         members = [(owner + step) % len(people) for step in range(k)]

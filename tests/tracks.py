@@ -14,7 +14,7 @@ CORNERS = [(0.0, 0.0), (116.4, 39.9), (179.9995, 60.0), (-179.999, -45.0), (10.0
 
 
 def around(corner, east, north):
-    """Give degrees of metres east and north of a corner."""
+    """Return degrees of metres east and north of a corner."""
     east, north = np.atleast_1d(np.asarray(east, float)), np.atleast_1d(np.asarray(north, float))
     angle, metres = np.degrees(np.arctan2(east, north)), np.hypot(east, north)
     lng, lat, _ = GEOD.fwd(np.full(len(east), corner[0]), np.full(len(east), corner[1]), angle, metres)

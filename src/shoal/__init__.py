@@ -15,12 +15,13 @@ if TYPE_CHECKING:
     from shoal.attacks import attack
     from shoal.errors import ShoalError
     from shoal.frame import Frame
-    from shoal.io import from_arrow, from_pandas, from_polars, read, read_release, read_traces
     from shoal.measure import k_gap, stretch_effort, unicity
     from shoal.merge import k_merge
     from shoal.methods import GeoIndistinguishability, Glove, KConcealment, KScale, KteHide, Promesse, Shoal, Uniform
     from shoal.points import PointRelease
+    from shoal.reading import from_arrow, from_pandas, from_polars, read, read_traces
     from shoal.release import Claim, Release
+    from shoal.seen import read_release
     from shoal.synth import synthesize
     from shoal.traces import Traces
     from shoal.trajectories import Trajectories
@@ -80,14 +81,14 @@ _HOME = {
     "Uniform": "methods",
     "attack": "attacks",
     "evaluate": "utility",
-    "from_arrow": "io",
-    "from_pandas": "io",
-    "from_polars": "io",
+    "from_arrow": "reading",
+    "from_pandas": "reading",
+    "from_polars": "reading",
     "k_gap": "measure",
     "k_merge": "merge",
-    "read": "io",
-    "read_release": "io",
-    "read_traces": "io",
+    "read": "reading",
+    "read_release": "seen",
+    "read_traces": "reading",
     "stretch_effort": "measure",
     "synthesize": "synth",
     "unicity": "measure",

@@ -21,7 +21,7 @@ _DTYPES = {
 
 
 def to_arrow_array(values: NDArray[Any]) -> pa.Array:
-    """Give an array of numbers or truth values to Arrow, without a copy of numbers.
+    """Return an array of numbers or truth values to Arrow, without a copy of numbers.
 
     >>> to_arrow_array(np.array([3, 1])).to_pylist(), to_arrow_array(np.array([True, False])).to_pylist()
     ([3, 1], [True, False])

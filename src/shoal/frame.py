@@ -47,7 +47,7 @@ class Frame:
             transformer(self.crs)
 
     def cells(self, lng: Any, lat: Any) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Give the cells (x, y) of WGS84 degrees; cost linear, about 0.15 µs a point.
+        """Return the cells (x, y) of WGS84 degrees; cost linear, about 0.15 µs a point.
 
         Raises InputError if the CRS can't hold a point, SettingsError if a cell does not fit 32 bits.
         """
@@ -60,14 +60,14 @@ class Frame:
         return x.astype(np.int32), y.astype(np.int32)
 
     def degrees(self, east: Any, north: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Give WGS84 (lng, lat) of metres in this frame's CRS."""
+        """Return WGS84 (lng, lat) of metres in this frame's CRS."""
         if self.crs is None:
             raise SettingsError("this frame has no geography: it can't give degrees")
         lng, lat = transformer(self.crs).transform(np.asarray(east), np.asarray(north), direction="INVERSE")
         return lng, lat
 
     def epoch_s(self, t: NDArray[Any]) -> NDArray[np.int64]:
-        """Give the UTC epoch second at which slot t starts."""
+        """Return the UTC epoch second at which slot t starts."""
         seconds: NDArray[np.int64] = (t.astype(np.int64) + self.origin_slot) * self.slot_s
         return seconds
 
@@ -75,7 +75,7 @@ class Frame:
 def floor_cells(
     east: NDArray[np.float64], north: NDArray[np.float64], cell_m: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_] | None]:
-    """Give the cells of metres, and which of them are finite (None: all; the others get cell 0).
+    """Return the cells of metres, and which of them are finite (None: all; the others get cell 0).
 
     Raises SettingsError if a cell's edge in metres does not fit 32 bits. Linear.
 
@@ -105,7 +105,7 @@ def local_crs(lng: int, lat: int) -> str:
 
 @lru_cache(maxsize=16)
 def transformer(crs: str) -> Transformer:
-    """Give the transform WGS84 (lng, lat) → metres of a projected CRS; raises SettingsError for others."""
+    """Return the transform WGS84 (lng, lat) → metres of a projected CRS; raises SettingsError for others."""
     from pyproj import CRS, Transformer
     from pyproj.exceptions import ProjError
 

@@ -31,7 +31,7 @@ def raise_if_asked() -> None:
 
 
 def signal_number() -> int | None:
-    """Give the signal that came, if one did."""
+    """Return the signal that came, if one did."""
     return _asked[0] if _asked else None
 
 

@@ -12,7 +12,7 @@ _Z95 = 1.959963984540054  # the normal quantile of 97.5 %
 
 
 def wilson(successes: float, trials: int) -> tuple[float, float]:
-    """Give the 95 % Wilson score interval of a share (Wilson 1927); (0, 1) where nothing was tried.
+    """Return the 95 % Wilson score interval of a share (Wilson 1927); (0, 1) where nothing was tried.
 
     Unlike the textbook interval it is sound for few trials and for shares near 0 and 1, and lies within [0, 1].
     Successes may be parts of one, such as 1/3 for a guess among three.

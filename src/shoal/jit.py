@@ -53,7 +53,7 @@ def _sources(file: Path, known: dict[Path, bytes]) -> dict[Path, bytes]:
 
 @cache
 def _cache_directory(file: str) -> str:
-    """Give the folder for the compiled kernels of a module."""
+    """Return the folder for the compiled kernels of a module."""
     digest = hashlib.sha256()
     for source, text in sorted(_sources(Path(file), {}).items()):
         digest.update(source.name.encode() + b"\0" + text)
@@ -61,7 +61,7 @@ def _cache_directory(file: str) -> str:
 
 
 def _base_directory() -> str:
-    """Give a writable folder for compiled kernels: the user's cache, or a private temporary one."""
+    """Return a writable folder for compiled kernels: the user's cache, or a private temporary one."""
     try:
         base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
         folder = base / "shoal" / "kernels"

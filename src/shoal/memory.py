@@ -17,7 +17,7 @@ _CGROUPS = (
 
 
 def available_bytes() -> int:
-    """Give the bytes of memory that can be taken now: what the system has free, within the container's limit."""
+    """Return the bytes of memory that can be taken now: what the system has free, within the container's limit."""
     available = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
     meminfo = Path("/proc/meminfo")
     if meminfo.exists() and (free := re.search(r"^MemAvailable:\s+(\d+) kB", meminfo.read_text(), re.MULTILINE)):

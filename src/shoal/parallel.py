@@ -15,14 +15,14 @@ T = TypeVar("T")
 
 
 def thread_count(threads: int | None) -> int:
-    """Give the number of threads to use: as asked, or all cores this process may use."""
+    """Return the number of threads to use: as asked, or all cores this process may use."""
     if threads is not None:
         return max(1, threads)
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def ahead(items: Iterable[T]) -> Iterator[T]:
-    """Give the same items; each is made on another thread while the one before it is worked on.
+    """Return the same items; each is made on another thread while the one before it is worked on.
 
     >>> list(ahead(n * n for n in range(4)))
     [0, 1, 4, 9]
@@ -36,7 +36,7 @@ def ahead(items: Iterable[T]) -> Iterator[T]:
 
 
 def _next_of(source: Iterator[T]) -> list[T]:
-    """Give the next item in a list, or an empty one: None may be an item."""
+    """Return the next item in a list, or an empty one: None may be an item."""
     for item in source:
         return [item]
     return []

@@ -60,7 +60,7 @@ def even_parts(n: int, most: int) -> list[tuple[int, int]]:
 
 
 def halo(x: NDArray[np.int64], y: NDArray[np.int64], part: NDArray[np.int64], most: int) -> NDArray[np.int64]:
-    """Give the `most` points outside a part that are nearest to its bounding box, ascending; ties by index. O(n)."""
+    """Return the `most` points outside a part that are nearest to its bounding box, ascending; ties by index. O(n)."""
     apart = [np.maximum(side[part].min() - side, side - side[part].max()).clip(min=0) for side in (x, y)]
     distance = np.maximum(*apart).astype(np.float64)
     distance[part] = np.inf

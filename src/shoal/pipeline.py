@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.errors import NotVerified, OutputError, SettingsError
+from shoal.folders import drop_kept, kept_folder
 from shoal.interrupt import raise_if_asked
-from shoal.io import read, read_traces
-from shoal.io.account import Account
-from shoal.io.private import drop_kept, kept_folder
-from shoal.io.sources import expand
-from shoal.io.write import manifest_path, refuse_existing, refuse_form, write_release
-from shoal.ledger import open_book
 from shoal.memory import require_memory
 from shoal.methods import METHODS, BoxMethod, PointMethod
 from shoal.points import PointRelease
 from shoal.progress import SILENT
+from shoal.publishing.ledger import open_book
+from shoal.publishing.write import manifest_path, refuse_existing, refuse_form, write_release
+from shoal.reading import read, read_traces
+from shoal.reading.account import Account
+from shoal.reading.sources import expand
 from shoal.release import Release
 from shoal.store import Folder
 from shoal.traces import Traces
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from shoal.io.options import ReadOptions
-    from shoal.ledger import Overlap
     from shoal.methods import Estimate, Method
     from shoal.progress import Progress
+    from shoal.publishing.ledger import Overlap
+    from shoal.reading.options import ReadOptions
     from shoal.trajectories import Trajectories
     from shoal.verifier import Verdict
 
@@ -47,7 +47,7 @@ _SAMPLE_BYTES = 12
 
 @dataclass(frozen=True)
 class Outputs:
-    """Where and how a release is written; see `shoal.io.write.write_release`.
+    """Where and how a release is written; see `shoal.publishing.write.write_release`.
 
     With a `ledger`, people who are in an earlier release of it are refused, unless `allow_overlap`.
     """
@@ -96,7 +96,7 @@ class Published:
     seconds: float = 0.0
 
     def figures(self) -> dict[str, Any]:
-        """Give the release in figures: size and precision."""
+        """Return the release in figures: size and precision."""
         if self.release is None:
             return {}
         if isinstance(self.release, PointRelease):
@@ -120,7 +120,7 @@ class Published:
         }
 
     def table(self) -> list[tuple[str, Any]]:
-        """Give the figures as lines to print."""
+        """Return the figures as lines to print."""
         of = self.figures()
         if "points" in of:
             return [
@@ -142,7 +142,7 @@ class Published:
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the form that `--json` prints."""
+        """Return the form that `--json` prints."""
         return {
             "ok": True,
             "published": self.release is not None,
@@ -305,7 +305,7 @@ def _verified(
     scratch: Path,
     progress: Progress,
 ) -> Verdict:
-    """Give the verdict on the written file; raises NotVerified unless it holds."""
+    """Return the verdict on the written file; raises NotVerified unless it holds."""
     verdict = verify(
         inputs,
         written,
@@ -322,7 +322,7 @@ def _verified(
 
 
 def _left(memory: int | None, release: Release | PointRelease) -> int | None:
-    """Give what a limit of memory leaves to the check, beside the release and the samples."""
+    """Return what a limit of memory leaves to the check, beside the release and the samples."""
     if memory is None:
         return None
     return max(memory // 4, memory - release.nbytes - _SAMPLE_BYTES * release.samples)
@@ -411,7 +411,7 @@ def _affordable(method: Method, people: Trajectories | Traces, means: Means) -> 
 def _finished_parts(
     method: Method, people: Trajectories | Traces, outputs: Outputs, scratch: Path, means: Means
 ) -> Iterator[dict[str, Any]]:
-    """Give the store of finished parts, as an argument, to a method that resumes; kept until all is published."""
+    """Return the store of finished parts, as an argument, to a method that resumes; kept until all is published."""
     if not means.resume or isinstance(people, Traces):
         drop_kept(scratch, outputs.path.name)
         yield {}
@@ -421,7 +421,7 @@ def _finished_parts(
 
 
 def _fingerprint(method: Method, people: Trajectories) -> str:
-    """Give what finished parts depend on: the code, the method's settings and everybody's samples."""
+    """Return what finished parts depend on: the code, the method's settings and everybody's samples."""
     digest = hashlib.sha256(f"{method.name} {method!r}".encode())
     for source in sorted(Path(__file__).parent.rglob("*.py")):
         digest.update(source.read_bytes())
@@ -441,7 +441,7 @@ def _refuse_losses(release: Release, advice: str) -> None:
 
 
 def _record(method: Method, options: ReadOptions, account: Account, seconds: float) -> dict[str, Any]:
-    """Give what the private run record holds besides counts and seed: enough to run it again, and how long it took."""
+    """Return what the private run record holds besides counts and seed: how to run it again, and the time it took."""
     import shoal
 
     return {

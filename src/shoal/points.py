@@ -68,5 +68,5 @@ class PointRelease(Tabular):
         return self.ms.nbytes + self.lng.nbytes + self.lat.nbytes
 
     def to_points(self) -> pd.DataFrame:
-        """Give `uid, datetime, lat, lng`, the shape scikit-mobility expects."""
+        """Return `uid, datetime, lat, lng`, the shape scikit-mobility expects."""
         return self.to_pandas()

@@ -142,7 +142,7 @@ class Claim:
 
     @classmethod
     def of(cls, name: str, /, **values: Any) -> Claim:
-        """Give the claim of that name with those of the values that are part of it.
+        """Return the claim of that name with those of the values that are part of it.
 
         >>> str(Claim.of("cover", k=3, tau_s=3600))
         'cover(3)'
@@ -151,7 +151,7 @@ class Claim:
         return cls(name, **{key: value for key, value in values.items() if key in part})
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the form that is written into the file."""
+        """Return the form that is written into the file."""
         return {key: value for key, value in vars(self).items() if value is not None}
 
     @classmethod
@@ -169,7 +169,7 @@ class Claim:
             raise ValueError(str(error)) from None
 
     def implies(self, other: Claim) -> bool:
-        """Say whether whatever this claim was shown for holds the other one too: then that is not stronger.
+        """Return whether whatever this claim was shown for holds the other one too: then that is not stronger.
 
         >>> Claim("cover", k=5).implies(Claim("cover", k=3)), Claim("cover", k=5).implies(Claim("k-anonymity", k=3))
         (True, False)
@@ -278,17 +278,17 @@ class Tabular:
     members: Members[Any] | None
 
     def to_arrow(self) -> pa.Table:
-        """Give the table that is published, records numbered as they are here (the writer renumbers them)."""
-        from shoal.io.table import release_table
+        """Return the table that is published, records numbered as they are here (the writer renumbers them)."""
+        from shoal.publishing.schema import release_table
 
         return release_table(self)
 
     def to_pandas(self) -> pd.DataFrame:
-        """Give the published table as a pandas frame."""
+        """Return the published table as a pandas frame."""
         return self.to_arrow().to_pandas()
 
     def to_polars(self) -> pl.DataFrame:
-        """Give the published table as a Polars frame (needs the extra `polars`)."""
+        """Return the published table as a Polars frame (needs the extra `polars`)."""
         import polars as pl
 
         frame = pl.from_arrow(self.to_arrow())
@@ -297,13 +297,13 @@ class Tabular:
         return frame
 
     def write(self, path: str | Path, **options: Any) -> Self:
-        """Publish to a file: see `shoal.io.write.write_release` for the options; gives what was published.
+        """Publish to a file: see `shoal.publishing.write.write_release` for the options; gives what was published.
 
         Unless another `check` is given, the written file is verified against the people it was made of before
         anything is published; raises NotVerified. What a claim about windows says of leakage is measured first. A
         release that was read from a file is written as it is.
         """
-        from shoal.io.write import write_release
+        from shoal.publishing.write import write_release
         from shoal.verifier import verify, with_measured_claim
 
         def check(written: Path, audit: pa.Table | None) -> None:
@@ -344,11 +344,11 @@ class Release(Tabular):
         return f"Release({len(self):,} records, {len(self.boxes):,} boxes, {self.method}, claim {self.claim})"
 
     def record(self, index: int) -> NDArray[np.int32]:
-        """Give the boxes of one record as an (m, 6) array."""
+        """Return the boxes of one record as an (m, 6) array."""
         return self.boxes[self.offsets[index] : self.offsets[index + 1]]
 
     def spans(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Give each box's mean side (Δx+Δy)/2 in metres and its duration in seconds."""
+        """Return each box's mean side (Δx+Δy)/2 in metres and its duration in seconds."""
         t0, t1, x0, x1, y0, y1 = self.boxes.T.astype(np.float64)
         side = ((x1 - x0 + 1) + (y1 - y0 + 1)) / 2 * self.frame.cell_m
         return side, (t1 - t0 + 1) * self.frame.slot_s
@@ -365,17 +365,17 @@ class Release(Tabular):
         return self.boxes.nbytes
 
     def to_geopandas(self) -> gpd.GeoDataFrame:
-        """Give the boxes as WGS84 polygons (needs the extra `geo`)."""
+        """Return the boxes as WGS84 polygons (needs the extra `geo`)."""
         import geopandas as gpd
 
-        from shoal.io.table import release_table
+        from shoal.publishing.schema import release_table
 
         table = release_table(self, geo=True)
         geometry = gpd.GeoSeries.from_wkb(table["geometry"].to_pandas(), crs="OGC:CRS84")
         return gpd.GeoDataFrame(table.drop_columns("geometry").to_pandas(), geometry=geometry)
 
     def to_points(self) -> pd.DataFrame:
-        """Give `uid, datetime, lat, lng`: the middle of every box, the shape scikit-mobility expects."""
+        """Return `uid, datetime, lat, lng`: the middle of every box, the shape scikit-mobility expects."""
         if self.frame.crs is None:
             raise SettingsError("points need geography: this data came as grid cells without a CRS")
         return self.to_arrow().select(["uid", "datetime", "lat", "lng"]).to_pandas()

@@ -29,7 +29,7 @@ class Store(Protocol):
     """Keeps arrays by name."""
 
     def load(self, name: str) -> Arrays | None:
-        """Give what was kept under a name, or None."""
+        """Return what was kept under a name, or None."""
         ...
 
     def save(self, name: str, arrays: Arrays) -> None:
@@ -63,7 +63,7 @@ class Folder:
         self._path = path
 
     def load(self, name: str) -> Arrays | None:
-        """Give what was kept under a name; None if there is nothing, or it is damaged."""
+        """Return what was kept under a name; None if there is nothing, or it is damaged."""
         try:
             kept = (self._path / f"{name}.part").read_bytes()
         except OSError:
@@ -89,7 +89,7 @@ class Folder:
 
 
 def _packed(arrays: Arrays) -> bytes:
-    """Give arrays of numbers as bytes: a line of JSON (name, kind, shape), then the numbers; nothing that can run."""
+    """Return arrays of numbers as bytes: a line of JSON (name, kind, shape), then the numbers; nothing that can run."""
     if any(array.dtype.hasobject for array in arrays.values()):
         raise TypeError("only arrays of numbers can be kept")
     head = [(name, array.dtype.str, array.shape) for name, array in arrays.items()]
@@ -97,7 +97,7 @@ def _packed(arrays: Arrays) -> bytes:
 
 
 def _unpacked(payload: bytes) -> Arrays | None:
-    """Give the arrays that were packed; None if these bytes are something else."""
+    """Return the arrays that were packed; None if these bytes are something else."""
     head, _, body = payload.partition(b"\n")
     arrays, at = {}, 0
     try:

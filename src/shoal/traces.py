@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.frame import Frame
-    from shoal.io.account import Account
+    from shoal.reading.account import Account
 
 __all__ = ["Traces"]
 
@@ -57,7 +57,7 @@ class Traces:
         return np.diff(self.offsets)
 
     def to_pandas(self) -> pd.DataFrame:
-        """Give a frame `uid, datetime, lat, lng, trace`; the labels are the original ones, so it is private."""
+        """Return a frame `uid, datetime, lat, lng, trace`; the labels are the original ones, so it is private."""
         import pandas as pd
 
         trace = np.repeat(np.arange(len(self)), self.counts)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.frame import Frame
-    from shoal.io.account import Account
+    from shoal.reading.account import Account
 
 __all__ = ["Trajectories", "build"]
 
@@ -56,12 +56,12 @@ class Trajectories:
         return np.diff(self.offsets)
 
     def user(self, index: int) -> NDArray[np.int32]:
-        """Give one user's samples as an (n, 3) array of (t, x, y), as `shoal.k_merge` takes them."""
+        """Return one user's samples as an (n, 3) array of (t, x, y), as `shoal.k_merge` takes them."""
         part = slice(int(self.offsets[index]), int(self.offsets[index + 1]))
         return np.stack([self.t[part], self.x[part], self.y[part]], axis=1)
 
     def to_pandas(self) -> pd.DataFrame:
-        """Give a frame `uid, datetime, x, y` (+ `lat, lng` if there is a CRS): slot starts and cell centres.
+        """Return a frame `uid, datetime, x, y` (+ `lat, lng` if there is a CRS): slot starts and cell centres.
 
         The labels are the original ones: the result is as private as the input.
         """

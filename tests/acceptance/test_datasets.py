@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 import shoal
-from shoal.io.options import ReadOptions
 from shoal.pipeline import Outputs, publish
+from shoal.reading.options import ReadOptions
 from shoal.verifier.cover import count_cover
 from shoal.verifier.original import Original
 from shoal.verifier.records import Records

@@ -5,9 +5,9 @@ import json
 import pytest
 
 import shoal
-from shoal.io.options import ReadOptions
-from shoal.methods.kte_hide import KteHide
+from shoal.methods.kte_hide.method import KteHide
 from shoal.pipeline import Outputs, publish
+from shoal.reading.options import ReadOptions
 from tests.acceptance.test_datasets import subset
 
 TIMES = [("10min", "10min"), ("30min", "30min"), ("60min", "30min"), ("120min", "60min"), ("240min", "240min")]

@@ -8,7 +8,7 @@ import pytest
 
 import shoal
 from shoal.cli.options import Reading
-from shoal.io.options import ReadOptions
+from shoal.reading.options import ReadOptions
 
 
 def test_version(call):

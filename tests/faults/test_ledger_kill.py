@@ -13,15 +13,15 @@ import shoal
 # published and only the ledger is still to be told.
 DIE = "import os, signal\ndef die(*_, **__): os.kill(os.getpid(), signal.SIGKILL)\n"
 MOMENTS = {
-    "before": "import shoal.io.write as w\nw._move_into_place = die\n",
+    "before": "import shoal.publishing.write as w\nw._move_into_place = die\n",
     "between": (
-        "import shoal.io.write as w\nreal = w._move\n"
+        "import shoal.publishing.write as w\nreal = w._move\n"
         "def move(source, target, *, overwrite):\n"
         "    if target.name.endswith('.json'): die()\n"
         "    real(source, target, overwrite=overwrite)\n"
         "w._move = move\n"
     ),
-    "after": "from shoal.ledger.book import Book\nBook.confirm = die\n",
+    "after": "from shoal.publishing.ledger.book import Book\nBook.confirm = die\n",
 }
 
 

@@ -19,6 +19,7 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 GROUND = {
     "arrow",
     "errors",
+    "folders",
     "frame",
     "interrupt",
     "intervals",
@@ -32,36 +33,39 @@ GROUND = {
     "release",
     "settings",
     "store",
+    "tables",
     "traces",
     "trajectories",
     "units",
 }
 MAY_IMPORT = {
     "kernels": set(),
-    "io": {"kernels"},
-    "ledger": {"io"},
+    "reading": {"kernels"},
+    "publishing": {"reading"},
+    "seen": {"kernels", "publishing", "reading"},
     "merge": {"kernels"},
-    "neighbours": {"kernels"},
-    "measure": {"kernels", "neighbours", "merge"},
-    "synth": {"kernels", "io"},
-    "methods": {"kernels", "neighbours", "measure", "merge"},
-    "verifier": {"io"},
-    "attacks": {"io", "kernels", "verifier", "measure"},
-    "utility": {"io", "kernels"},
-    "pipeline": {"io", "ledger", "methods", "verifier"},
-    "compare": {"io", "measure", "methods"},
-    "compare_points": {"attacks", "io", "methods", "utility"},
+    "search": {"kernels", "measure"},
+    "measure": {"kernels", "search", "merge"},
+    "synth": {"kernels", "publishing", "reading"},
+    "methods": {"kernels", "search", "measure", "merge"},
+    "verifier": {"publishing", "reading", "seen"},
+    "attacks": {"kernels", "measure", "publishing", "reading", "seen", "verifier"},
+    "utility": {"kernels", "reading", "seen"},
+    "pipeline": {"methods", "publishing", "reading", "verifier"},
+    "comparison": {"measure", "methods"},
+    "comparison_points": {"attacks", "methods", "seen", "utility"},
     "cli": {
         "attacks",
-        "compare",
-        "compare_points",
-        "io",
-        "methods",
+        "comparison",
+        "comparison_points",
         "measure",
+        "methods",
+        "pipeline",
+        "publishing",
+        "reading",
         "synth",
         "utility",
         "verifier",
-        "pipeline",
     },
 }
 
@@ -117,7 +121,7 @@ import sys
 from shoal.verifier import verify
 for audit in (None, {str(tmp_path / "audit.parquet")!r}):
     verdict = verify({str(events)!r}, {str(tmp_path / "release.parquet")!r}, k=2, audit=audit)
-    makers = ("shoal.methods", "shoal.neighbours", "shoal.kernels")
+    makers = ("shoal.methods", "shoal.search", "shoal.kernels")
     print(verdict.ok, sorted(m for m in sys.modules if m.startswith(makers)))
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

@@ -8,7 +8,7 @@ from shoal.kernels.merge import MEMBERS, merge_records
 
 
 def subset_costs(people, k):
-    """Give the `members` cost of every group of k to 2k-1 of the people, by the bits of who is in it."""
+    """Return the `members` cost of every group of k to 2k-1 of the people, by the bits of who is in it."""
     sizes = range(k, min(2 * k, len(people) + 1))
     groups = [group for size in sizes for group in combinations(range(len(people)), size)]
     offsets = np.concatenate([[0], np.cumsum([len(group) for group in groups])])
@@ -21,7 +21,7 @@ def subset_costs(people, k):
 
 
 def cheapest_partition(people, k):
-    """Give the least total cost and groups that reach it."""
+    """Return the least total cost and groups that reach it."""
     costs = subset_costs(people, k)
     everybody = (1 << len(people)) - 1
     best = {0: (0.0, ())}

@@ -17,7 +17,7 @@ def epochs(people, length, first):
 
 
 def published(everyone, suppressed):
-    """Give the same without the suppressed (user, epoch)."""
+    """Return the same without the suppressed (user, epoch)."""
     return [{e: s for e, s in own.items() if (u, e) not in suppressed} for u, own in enumerate(everyone)]
 
 
@@ -26,7 +26,7 @@ def active_epochs(own, window, span):
 
 
 def all_windows(everyone, ratio):
-    """Give the windows that need hiding sets, and their length: one, if one is as long as all the data."""
+    """Return the windows that need hiding sets, and their length: one, if one is as long as all the data."""
     used = {e for own in everyone for e in own}
     n_epochs = max(used) + 1
     if n_epochs <= ratio + 1:
@@ -74,7 +74,7 @@ def faults(everyone, sets, windows, k, most_shared):
 
 
 def records(everyone, sets, windows):
-    """Give every user's boxes: in each epoch, the k-merge of her samples with those of her hiding sets there."""
+    """Return every user's boxes: in each epoch, the k-merge of her samples with those of her hiding sets there."""
     windows, span = windows
     answer = []
     for u, own in enumerate(everyone):

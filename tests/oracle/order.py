@@ -6,7 +6,7 @@ from collections import defaultdict
 
 
 def group_rows(users, t, x, y, n_users):
-    """Give each user's sorted distinct samples, as lists of tuples."""
+    """Return each user's sorted distinct samples, as lists of tuples."""
     samples = defaultdict(set)
     for user, *granule in zip(users, t, x, y, strict=True):
         samples[user].add(tuple(granule))

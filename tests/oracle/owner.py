@@ -26,7 +26,7 @@ def covers(boxes, samples):
 
 
 def pair_features(samples, boxes):
-    """Give the features of a user and a record that covers her, those about her other records left out."""
+    """Return the features of a user and a record that covers her, those about her other records left out."""
     held = [[s for s in samples if inside(box, s)] for box in boxes]
     costs = [cost(box) for box in boxes]
     long = [box[1] - box[0] + 1 for box in boxes]

@@ -6,7 +6,7 @@ GEOD = Geod(ellps="WGS84")
 
 
 def smooth(fixes, step_m):
-    """Give the published points of a trace, (ms, lng, lat), and how near a distance came to the step (line 9).
+    """Return the published points of a trace, (ms, lng, lat), and how near a distance came to the step (line 9).
 
     Where it came very near, rounding decides whether there is a point.
     """

@@ -4,7 +4,7 @@ import numpy as np
 
 
 def sketch(samples, origin, first, width, slots, floor):
-    """Give (x, y, t - centre, share) of every slot: of the sample nearest to the centre, the later one of two."""
+    """Return (x, y, t - centre, share) of every slot: of the sample nearest to the centre, the later one of two."""
     rows = []
     for slot in range(slots):
         centre = first + (slot + 0.5) * width
@@ -25,6 +25,6 @@ def distance(one, other, near, soon):
 
 
 def nearest(sketches, near, soon, user, count):
-    """Give the users at least distance, the lower index first of two that are as near."""
+    """Return the users at least distance, the lower index first of two that are as near."""
     others = [other for other in range(len(sketches)) if other != user]
     return sorted(others, key=lambda other: (distance(sketches[user], sketches[other], near, soon), other))[:count]

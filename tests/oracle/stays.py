@@ -2,7 +2,7 @@
 
 
 def stays(fixes, distance, diameter, least):
-    """Give the stays of a trace, lists of fixes (ms, place): grow a run while it is small, keep it if it is long."""
+    """Return the stays of a trace, lists of fixes (ms, place): grow a run while it is small, keep it if it is long."""
     found, run = [], []
     for fix in fixes:
         while run and any(distance(other[1], fix[1]) > diameter for other in run):
@@ -18,7 +18,7 @@ def stays(fixes, distance, diameter, least):
 
 
 def score(real, seen, distance, limit):
-    """Give precision, recall and F-score of places found."""
+    """Return precision, recall and F-score of places found."""
     matched = set()
     for q in seen:
         near = [(distance(p, q), n) for n, p in enumerate(real)]

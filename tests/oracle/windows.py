@@ -12,13 +12,13 @@ def fits(record, samples, begin, end):
 
 
 def people_of_records(users, records):
-    """Give the distinct records, each with the people it counts for: no more than it covers from end to end."""
+    """Return the distinct records, each with the people it counts for: no more than it covers from end to end."""
     distinct = [record for place, record in enumerate(records) if record not in records[:place]]
     return [(r, min(records.count(r), sum(two_way(samples, r) for samples in users))) for r in distinct]
 
 
 def leakage(samples, fitting, begin, end):
-    """Give how far beyond the window what all records hold reaches without a break, and how many samples that is."""
+    """Return how far beyond the window what all records hold reaches without a break, and how many samples that is."""
 
     def told(sample):
         return bool(fitting) and all(any(holds(box, sample) for box in record) for record in fitting)
@@ -38,7 +38,7 @@ def leakage(samples, fitting, begin, end):
 
 
 def look_through(users, records, length, k):
-    """Give all there is to know about windows of `length` slots; users are lists of samples, records of boxes."""
+    """Return all there is to know about windows of `length` slots; users are lists of samples, records of boxes."""
     weighed = people_of_records(users, records)
     answer = {"counts": [], "least": [], "short": 0, "ending_short": 0, "leaks": {}, "outside": 0, "told": 0}
     for user in users:

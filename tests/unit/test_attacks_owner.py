@@ -12,8 +12,8 @@ from shoal.attacks.owner import owner_attack
 from shoal.attacks.posterior import Choices, contrasts, effective_sizes, expected_hits, fit, held_out_scores, posterior
 from shoal.attacks.rivals import rival_features
 from shoal.errors import CannotCheck, SettingsError
-from shoal.io.owners import with_random_owners
 from shoal.merge import k_merge
+from shoal.publishing.owners import with_random_owners
 from shoal.release import Claim, Members, Release
 from shoal.verifier.cover import cover_pairs
 from tests.oracle import owner as oracle

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 import shoal
 from shoal.attacks.poi import places_of, poi_scores, stays_of
 from shoal.errors import CannotCheck, SettingsError
-from shoal.io.pairs import Pairs, Track
 from shoal.kernels.geodesy import place
+from shoal.seen.pairs import Pairs, Track
 from tests.oracle import stays as slow
 from tests.tracks import CORNERS, GEOD, around, planted, traces_of, walk
 

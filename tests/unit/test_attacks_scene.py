@@ -14,7 +14,7 @@ import shoal
 from shoal.attacks import ATTACKS, known_attacks, open_scene, play
 from shoal.attacks.outcome import Outcome, crowd, rate
 from shoal.errors import CannotCheck, SettingsError
-from shoal.io.options import ReadOptions
+from shoal.reading.options import ReadOptions
 from shoal.verifier.cover import count_cover
 from tests.people import random_people
 from tests.releases import CRS, grouped, ring, toy_people

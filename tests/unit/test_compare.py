@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
-from shoal import compare as room
-from shoal.compare import compare, contests, refuse_table, save_table
+from shoal import comparison as room
+from shoal.comparison import compare, contests, refuse_table, save_table
 from shoal.errors import AlreadyExists, OutputError, SettingsError, TooFewUsers, TooLarge
 from shoal.measure import precision
 from shoal.methods import METHODS, BoxMethod

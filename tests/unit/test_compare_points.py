@@ -3,7 +3,7 @@
 import pytest
 
 import shoal
-from shoal.compare_points import are_points, compare_points, point_contests
+from shoal.comparison_points import are_points, compare_points, point_contests
 from shoal.errors import SettingsError, TooLarge
 from tests.tracks import planted, traces_of, walk
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from shoal.kernels.glove import merge_two_stage, reshape, two_stage
 from shoal.kernels.stretch import Scale
-from shoal.methods.glove_groups import _LISTED, _Greedy
+from shoal.search.glove_groups import _LISTED, _Greedy
 from tests.oracle import glove as twin
 from tests.oracle.merge import holds
 from tests.oracle.stretch import effort

@@ -13,7 +13,7 @@ from tests.oracle.kte_hide import can_be_hidden
 
 
 def scene(lists):
-    """Give the pieces of users in one epoch, one each."""
+    """Return the pieces of users in one epoch, one each."""
     rows = np.concatenate([np.array(sorted(own), np.int32) for own in lists])
     t, x, y = np.ascontiguousarray(rows.T)
     offsets = np.cumsum([0, *(len(own) for own in lists)])

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.errors import LedgerError, OutputError, OverlapError, SettingsError
-from shoal.io.options import ReadOptions
-from shoal.ledger import file as ledger_file
-from shoal.ledger.book import open_book
-from shoal.ledger.file import Entry, open_file
-from shoal.ledger.fingerprints import fingerprints, groups_of, people_of
-from shoal.ledger.overlap import overlap_of
 from shoal.methods import METHODS
 from shoal.pipeline import Outputs, publish
+from shoal.publishing.ledger import file as ledger_file
+from shoal.publishing.ledger.book import open_book
+from shoal.publishing.ledger.file import Entry, open_file
+from shoal.publishing.ledger.fingerprints import fingerprints, groups_of, people_of
+from shoal.publishing.ledger.overlap import overlap_of
+from shoal.reading.options import ReadOptions
 from tests.oracle.ledger import hidden_among
 from tests.people import random_people
 
@@ -372,7 +372,7 @@ def test_people_are_known_again_under_another_type(tmp_path):
 
 
 def test_nothing_is_noted_where_nothing_is_published(events, tmp_path, monkeypatch):
-    import shoal.io.write
+    import shoal.publishing.write
 
     ledger = tmp_path / "book"
     run(events, tmp_path / "1.parquet", ledger)
@@ -384,7 +384,7 @@ def test_nothing_is_noted_where_nothing_is_published(events, tmp_path, monkeypat
         begun.append(entries(ledger)[-1]["published"])
         raise OutputError("the disk is full; nothing was published")
 
-    monkeypatch.setattr(shoal.io.write, "_move_into_place", full)
+    monkeypatch.setattr(shoal.publishing.write, "_move_into_place", full)
     for path in (tmp_path / "2.parquet", tmp_path / "1.parquet"):
         with pytest.raises(OutputError):
             run(events, path, ledger, allow_overlap=True, overwrite=True)

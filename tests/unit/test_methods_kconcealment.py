@@ -10,10 +10,10 @@ import pytest
 import shoal
 from shoal.errors import SettingsError, TooFewUsers
 from shoal.frame import Frame
-from shoal.io.write import write_release
-from shoal.methods.constraints import regular_lists
 from shoal.methods.kconcealment import KConcealment
-from shoal.neighbours import pair_costs
+from shoal.publishing.write import write_release
+from shoal.search import pair_costs
+from shoal.search.constraints import regular_lists
 from shoal.trajectories import build
 from tests.people import LAEA, random_people
 

@@ -7,8 +7,8 @@ import pytest
 import shoal
 from shoal.errors import SettingsError, TooFewUsers
 from shoal.frame import Frame
-from shoal.methods.constraints import clusters, k_pick, nu_k_pick
-from shoal.neighbours import pair_costs, proxy_candidates, signatures
+from shoal.search import pair_costs, proxy_candidates, signatures
+from shoal.search.constraints import clusters, k_pick, nu_k_pick
 from shoal.trajectories import build
 from tests.oracle import kscale as slow
 from tests.people import random_people

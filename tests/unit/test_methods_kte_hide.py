@@ -13,9 +13,9 @@ import shoal
 from shoal.errors import SettingsError, TooFewUsers
 from shoal.frame import Frame
 from shoal.methods import kte_sets
-from shoal.methods.kte_hide import KteHide
-from shoal.methods.kte_pieces import Active, cut, subsets, windows_of
-from shoal.methods.kte_sets import find_sets
+from shoal.methods.kte_hide.method import KteHide
+from shoal.methods.kte_hide.pieces import Active, cut, subsets, windows_of
+from shoal.methods.kte_hide.sets import find_sets
 from shoal.trajectories import build
 from tests.oracle import kte_hide as slow
 from tests.oracle import windows as slow_windows
@@ -52,7 +52,7 @@ def callers(draw):
 
 
 def hidden(people, k, ratio, reuse="half", length=EPOCH, clusters="none"):
-    """Give what is published, the sets of a method and the windows they are for, as the slow twin wants them."""
+    """Return what is published, the sets of a method and the windows they are for, as the slow twin wants them."""
     pieces = cut(people, length)
     windows = windows_of(pieces, ratio)
     alive, sets = find_sets(pieces, windows, KteHide(k=k, reuse=reuse, clusters=clusters)._hiding(pieces))

@@ -11,9 +11,9 @@ from shoal.errors import SettingsError
 from shoal.frame import Frame
 from shoal.kernels.marginal import Placed, Tried, choose_rows, place_leftovers
 from shoal.kernels.weighted import Samples, grown_costs, merged_cost, scratch_of
-from shoal.methods.constraints import hardest_first, nu_k_pick
-from shoal.methods.marginal import _refresh, _start, _sweep, marginal_pick
-from shoal.neighbours import pair_costs, proxy_candidates, signatures
+from shoal.search import pair_costs, proxy_candidates, signatures
+from shoal.search.constraints import hardest_first, nu_k_pick
+from shoal.search.marginal import _refresh, _start, _sweep, marginal_pick
 from shoal.trajectories import build
 from tests.oracle import marginal as slow
 from tests.people import random_people

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from shoal.errors import OutputError
-from shoal.io.private import drop_kept, kept_folder, private_folder
+from shoal.folders import drop_kept, kept_folder, private_folder
 from shoal.store import NOTHING_KEPT, Folder
 
 ARRAYS = {"sizes": np.array([2, 3]), "cost": np.array([0.5, np.inf]), "other": np.array([[1, -1]], np.int32)}
@@ -195,7 +195,7 @@ def test_two_runs_at_a_time_are_refused(tmp_path):
 
 def test_another_process_is_refused_too(tmp_path):
     code = (
-        "import sys; from pathlib import Path; from shoal.io.private import kept_folder\n"
+        "import sys; from pathlib import Path; from shoal.folders import kept_folder\n"
         "with kept_folder(Path(sys.argv[1]), 'r.parquet', 'key'):\n    print('mine')\n"
     )
     with kept_folder(tmp_path, "r.parquet", "key"):

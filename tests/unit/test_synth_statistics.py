@@ -107,7 +107,7 @@ def test_nights_are_spent_in_one_place_and_many_work_elsewhere(calls):
 
 
 def usual_tower(data, rows):
-    """Give for users with five such samples or more their most frequent tower and its share."""
+    """Return for users with five such samples or more their most frequent tower and its share."""
     found = {}
     for u in range(len(data.counts)):
         part = slice(data.starts[u], data.starts[u] + data.counts[u])

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.errors import CannotCheck, SettingsError
-from shoal.io.pairs import Pairs, Track, open_pairs
+from shoal.seen.pairs import Pairs, Track, open_pairs
 from shoal.utility.queries import count_queries, draw_queries, query_distortions
 from shoal.utility.space import spatial_errors
 from tests.oracle import utility as slow

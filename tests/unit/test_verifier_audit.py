@@ -30,7 +30,7 @@ def whole_numbers(values):
 
 
 def in_parts(lists, sizes, labels=None):
-    """Give the same as a crowd in parts of so many people."""
+    """Return the same as a crowd in parts of so many people."""
     edges = np.cumsum([0, *sizes])
     parts = [original(lists[a:b]) for a, b in pairwise(edges)]
     return Crowd(
@@ -68,7 +68,7 @@ SAMPLES = st.lists(st.tuples(FEW, st.integers(0, 1), st.just(0)), max_size=4).ma
 
 @st.composite
 def some_boxes(draw, most=3):
-    """Give boxes that are mostly sound: sorted cuts of time; seldom one that is empty, or the last one first."""
+    """Return boxes that are mostly sound: sorted cuts of time; seldom one that is empty, or the last one first."""
     times = sorted(draw(st.lists(FEW, min_size=0, max_size=2 * most, unique=True)))
     wide = st.sampled_from([(0, 1, 0, 0), (0, 1, 0, 0), (0, 1, 0, 0), (0, 0, 0, 0), (1, 0, 0, 0)])
     boxes = [(times[n], times[n + 1], *draw(wide)) for n in range(0, len(times) - 1, 2)]
@@ -347,7 +347,7 @@ def test_numbers_and_labels_are_found_where_they_are():
 
 
 def timed(rows, times, unit="ms", zone="UTC"):
-    """Give a table with times in milliseconds."""
+    """Return a table with times in milliseconds."""
     table = table_of(rows)
     for n, name in enumerate(("t_start", "t_end")):
         column = pa.array([time[n] for time in times], pa.int64()).cast(pa.timestamp("ms", zone))

@@ -14,7 +14,7 @@ import pytest
 
 from shoal.errors import CannotCheck, NotVerified, SettingsError
 from shoal.frame import Frame
-from shoal.io.options import ReadOptions
+from shoal.reading.options import ReadOptions
 from shoal.release import Claim, Members, Release
 from shoal.verifier import check, geometry, verify
 from shoal.verifier.grid import Grid
@@ -27,7 +27,7 @@ PEOPLE = toy_people(users=30, samples=8, seed=4)
 
 
 def in_memory(draft, *, members=True):
-    """Give a draft as the Release that a method would make."""
+    """Return a draft as the Release that a method would make."""
     counts = [len(record.boxes) for record in draft.records]
     sizes = [len(record.members) for record in draft.records]
     inside = Members(
@@ -385,7 +385,7 @@ def test_a_shoal_object_that_makes_no_sense_is_a_failure(claim, tmp_path):
 
 
 def suppressing(make):
-    """Give people of whom one has a sample far away, and a release from which it was taken out everywhere."""
+    """Return people of whom one has a sample far away, and a release from which it was taken out everywhere."""
     lists = [samples_of(PEOPLE, user) for user in range(len(PEOPLE))]
     draft = make(people_of(lists), K)
     far = (lists[5][-1][0] + 1, 900, 900)
@@ -495,7 +495,7 @@ def test_what_was_skipped_is_said_with_the_result(tmp_path):
 
 
 def copies_of_one(count_column):
-    """Give a release in which one person hides among copies of her own record, and the others among each other."""
+    """Return a release in which one person hides among copies of her own record, and the others among each other."""
     lists = [samples_of(PEOPLE, user) for user in range(len(PEOPLE))]
     lists[0] = [(t, x + 500, y) for t, x, y in lists[0]]  # nobody's box holds her but her own
     people = people_of(lists)
@@ -648,7 +648,7 @@ def test_the_verifier_stays_away_from_what_it_checks(tmp_path):
     code = (
         "import sys; from shoal.verifier import verify; "
         f"assert verify({str(events)!r}, {str(path)!r}, audit={str(audit)!r}).ok; "
-        "bad = [m for m in sys.modules if m.startswith(('shoal.kernels', 'shoal.methods', 'shoal.neighbours', "
+        "bad = [m for m in sys.modules if m.startswith(('shoal.kernels', 'shoal.methods', 'shoal.search', "
         "'shoal.merge'))]; assert not bad, bad"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -812,7 +812,7 @@ def test_csv_must_be_written_to_the_letter(before, after, tmp_path):
 
 
 def in_pieces(people, k):
-    """Give identical groups whose records have a box for every minute in which a member has a sample."""
+    """Return identical groups whose records have a box for every minute in which a member has a sample."""
     draft = grouped(people, k)
     for record in draft.records:
         minutes = {}

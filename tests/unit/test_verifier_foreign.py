@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from shoal.errors import CannotCheck
-from shoal.io.options import ReadOptions
+from shoal.reading.options import ReadOptions
 from shoal.release import Claim
 from shoal.verifier import verify
 from tests.kte import EPOCH, hide, walkers
@@ -33,7 +33,7 @@ def check(table, tmp_path, claim, name="other.parquet", people=PEOPLE, **more):
 
 
 def as_text(table, form):
-    """Give the times as another tool may write them."""
+    """Return the times as another tool may write them."""
     for name in ("t_start", "t_end"):
         texts = pc.strftime(table[name].cast(pa.timestamp("s", "UTC")), format=form)
         table = table.set_column(table.column_names.index(name), name, texts)

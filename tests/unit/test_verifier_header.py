@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from shoal.errors import CannotCheck, NotVerified, SettingsError
-from shoal.io.options import ReadOptions
 from shoal.points import PointRelease
 from shoal.progress import SILENT
+from shoal.reading.options import ReadOptions
 from shoal.release import Claim, Members, Release
 from shoal.traces import Traces
 from shoal.verifier import check, measured, verify
@@ -548,7 +548,7 @@ def test_a_verdict_is_written_with_plain_types():
 
 
 def in_memory(draft, **change):
-    """Give a draft as the Release that a method would make."""
+    """Return a draft as the Release that a method would make."""
     counts = [len(record.boxes) for record in draft.records]
     sizes = [len(record.members) for record in draft.records]
     given = {
@@ -903,7 +903,7 @@ class Crowd:
 
 
 def book(**given):
-    """Give an opened release of which only what is given is known."""
+    """Return an opened release of which only what is given is known."""
     given = {"header": stated(COVER), "records": "records", **given}
     return _Opened(**given)
 
@@ -1011,7 +1011,7 @@ IN_WINDOWS = ("check_windows", {"slot_s": 1800, "witnesses": "w", "exact": True,
 
 
 def checked_claim(monkeypatch, claim, windows, *, said=None, failures=()):
-    """Give the checks that are made of a claim, with what they are asked."""
+    """Return the checks that are made of a claim, with what they are asked."""
     called = []
 
     def note(name):

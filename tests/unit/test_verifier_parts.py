@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from shoal.errors import TooLarge
 from shoal.frame import Frame
-from shoal.io.options import ReadOptions
 from shoal.progress import SILENT
+from shoal.reading.options import ReadOptions
 from shoal.verifier import crowd, order, verify
 from shoal.verifier.arrays import blocks
 from shoal.verifier.crowd import crowd_of, open_crowd
@@ -48,13 +48,13 @@ def crowd_in(room, events, folder):
 
 
 def taken(path, audit):
-    """Give the memory that a release and an audit in memory take."""
+    """Return the memory that a release and an audit in memory take."""
     scan = scan_file(Findings(), open_file(path), Grid(None, 500, 1800))
     return scan.records.nbytes + (audit.nbytes if isinstance(audit, pa.Table) else 0)
 
 
 def verdicts(people, draft, folder, **options):
-    """Give the verdicts with and without the audit, for several limits of memory."""
+    """Return the verdicts with and without the audit, for several limits of memory."""
     events = write_events(people, folder / "events.parquet")
     path, audit = draft.write(folder)
     for shown in (pq.read_table(audit), None):

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.errors import CannotCheck, TooLarge
-from shoal.io.options import ReadOptions
 from shoal.progress import SILENT
+from shoal.reading.options import ReadOptions
 from shoal.release import Claim
 from shoal.verifier import fixes as fixes_module
 from shoal.verifier import noise, published

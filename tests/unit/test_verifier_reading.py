@@ -18,9 +18,9 @@ from pyproj import Transformer
 
 from shoal.errors import CannotCheck, TooLarge
 from shoal.frame import Frame
-from shoal.io.events import Events
-from shoal.io.options import ReadOptions
 from shoal.progress import SILENT
+from shoal.reading.events import Events
+from shoal.reading.options import ReadOptions
 from shoal.release import Claim, Release
 from shoal.trajectories import Trajectories
 from shoal.verifier import crowd, geometry, leaks, original, published, scan, verify
@@ -123,7 +123,7 @@ def geo_of(**column):
 
 
 def seen(*batches, grid=GRID, geo=None):
-    """Give the problems of polygons in batches of (squares, polygons)."""
+    """Return the problems of polygons in batches of (squares, polygons)."""
     polygons, findings = Polygons(), Findings()
     for batch in batches:
         polygons.look(squares_with(*batch), grid, 1)
@@ -787,7 +787,7 @@ def scanned(table, folder, *, grid=BARE, **options):
 
 
 def boxes_of(found):
-    """Give {uid: its boxes}."""
+    """Return {uid: its boxes}."""
     unique = found.records.unique
     return {
         int(uid): unique.boxes[unique.offsets[group] : unique.offsets[group + 1]].tolist()
@@ -1034,7 +1034,7 @@ def test_records_of_a_release_in_memory():
 
 
 def samples_by_label(people):
-    """Give {label: [(t, x, y), …]}."""
+    """Return {label: [(t, x, y), …]}."""
     rows = list(zip(people.t.tolist(), people.x.tolist(), people.y.tolist(), strict=True))
     edges_of = people.offsets.tolist()
     return {

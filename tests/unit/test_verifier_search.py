@@ -32,7 +32,7 @@ from tests.parts import original, records_of
 
 
 def plain(kernel):
-    """Give a kernel as it is written, compiled or not."""
+    """Return a kernel as it is written, compiled or not."""
     return getattr(kernel, "py_func", kernel)
 
 
@@ -699,7 +699,7 @@ def test_concealment_with_an_audit(lists, owner, links, bad, k, messages):
 
 
 def crowd_in_parts(*parts):
-    """Give people who come part after part."""
+    """Return people who come part after part."""
     counts = np.concatenate([part.counts for part in parts])
     return Crowd(pa.array([str(n) for n in range(len(counts))]), counts, np.zeros((len(counts), 3)), lambda: parts)
 
@@ -722,7 +722,7 @@ NEAR, FAR = [flat(4, 5, 1, 3), flat(8, 9, 1, 2)], [flat(5, 6, 30, 31)]
 
 
 def ways(people):
-    """Give the same people at once and in parts, and with few of them in memory at a time."""
+    """Return the same people at once and in parts, and with few of them in memory at a time."""
     both = crowd_in_parts(some_of(people, 0, 1, 2), some_of(people, 3, 4, 5))
     return [(crowd_of(people), 100_000), (both, 100_000), (both, 2), (crowd_of(people), 1), (crowd_of(people), 6)]
 

@@ -30,7 +30,7 @@ COVER = {"name": "kte-cover", "k": K, "tau_s": TAU_S}
 
 @st.composite
 def crowds(draw):
-    """Give a few people and records made of their samples, with boxes too many, too large or missing."""
+    """Return a few people and records made of their samples, with boxes too many, too large or missing."""
     sample = st.tuples(st.integers(0, 23), st.integers(0, 2), st.integers(0, 1))
     users = [sorted(own) for own in draw(st.lists(st.sets(sample, min_size=1, max_size=8), min_size=1, max_size=4))]
     records = []
@@ -190,7 +190,7 @@ def test_windows_are_rounded_up_to_slots(tmp_path):
 
 
 def broken(sabotage, tmp_path, claim=None):
-    """Give the verdicts with and without the audit."""
+    """Return the verdicts with and without the audit."""
     draft = replace(HIDDEN.copy(), merged={user: list(rows) for user, rows in HIDDEN.merged.items()})
     if claim:
         draft.claim = claim
@@ -200,7 +200,7 @@ def broken(sabotage, tmp_path, claim=None):
 
 
 def remade(change, **options):
-    """Give the release made of changed hiding sets."""
+    """Return the release made of changed hiding sets."""
     sets = hiding(PEOPLE, K)
     change(sets)
     return hide(PEOPLE, K, sets=sets, **options)
@@ -309,7 +309,7 @@ def test_a_record_too_many(tmp_path):
 
 
 def suppressing():
-    """Give people of whom one has a sample far away that no record holds, and the release."""
+    """Return people of whom one has a sample far away that no record holds, and the release."""
     lists = [samples_of(PEOPLE, user) for user in range(len(PEOPLE))]
     labels = PEOPLE.labels.to_pylist()
     far = (lists[5][-1][0] + 40, 9000, 9000)

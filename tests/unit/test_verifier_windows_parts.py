@@ -49,12 +49,12 @@ def published(records, weights=None):
 
 
 def points(samples):
-    """Give a box around each sample alone."""
+    """Return a box around each sample alone."""
     return [[t, t, x, x, y, y] for t, x, y in sorted(samples)]
 
 
 def words(bits, n):
-    """Give whether each of n samples is marked as words of 64 bits."""
+    """Return whether each of n samples is marked as words of 64 bits."""
     packed = [0] * -(-n // 64)
     for p in bits:
         packed[p // 64] |= 1 << p % 64
@@ -62,7 +62,7 @@ def words(bits, n):
 
 
 def scene(seed, *, users=3, samples=6, records=5, end=20, most_boxes=5):
-    """Give people, several samples of some at one time, and records of boxes disjoint in time near them."""
+    """Return people, several samples of some at one time, and records of boxes disjoint in time near them."""
     draw = random.Random(seed)
     everyone = [
         sorted({(draw.randrange(end), draw.randrange(3), draw.randrange(2)) for _ in range(samples)})
@@ -87,7 +87,7 @@ def scene(seed, *, users=3, samples=6, records=5, end=20, most_boxes=5):
 
 
 def task_of(users, records, weights, *, length, k=2, exact=True, known=None):
-    """Give what the kernel is called with."""
+    """Return what the kernel is called with."""
     seen = []
 
     def look(task, *_):
@@ -691,7 +691,7 @@ def test_what_the_search_is_asked(tau_s, slots, exact):
 
 
 def witnesses_of(pairs, own, *, good=None, records=None, first=None, last=None):
-    """Give witnesses of pairs (user, record); `own` is the record of each user."""
+    """Return witnesses of pairs (user, record); `own` is the record of each user."""
     users, record = (np.array(column, dtype=np.int64) for column in zip(*pairs, strict=True))
     owner = np.full(records or len(own), -1)
     owner[[r for r in own if r >= 0]] = [u for u, r in enumerate(own) if r >= 0]
@@ -737,7 +737,7 @@ def test_an_audit_without_records():
 
 
 def merged_twin(users, records, pairs, *, suppressing):
-    """Give which samples are published, how many are mixed, and for each pair whether it is whole, and true."""
+    """Return which samples are published, how many are mixed, and for each pair whether it is whole, and true."""
 
     def in_time(pair):
         return [sample for sample in users[pair[0]] if pair[2] <= sample[0] <= pair[3]]
@@ -770,7 +770,7 @@ def merged_twin(users, records, pairs, *, suppressing):
 
 
 def crowd_in_parts(users, edges):
-    """Give people part by part."""
+    """Return people part by part."""
     parts = [original(users[a:b]) for a, b in pairwise(edges)]
     return Crowd(pa.array(range(len(users))), original(users).counts, crowd_of(original(users)).first, lambda: parts)
 

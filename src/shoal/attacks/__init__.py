@@ -14,8 +14,8 @@ from shoal.attacks.points import points_attack
 from shoal.attacks.scene import Scene, open_scene
 from shoal.attacks.window import window_attack
 from shoal.errors import CannotCheck, SettingsError
-from shoal.io.pairs import Pairs, open_pairs
 from shoal.progress import SILENT
+from shoal.seen.pairs import Pairs, open_pairs
 from shoal.trajectories import Trajectories
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def play(
 
 
 def known_attacks(scene: Scene, *, other: bool = False) -> list[str]:
-    """Give the attacks that can be played on boxes: with an audit, or a second release, those that need them."""
+    """Return the attacks that can be played on boxes: with an audit, or a second release, those that need them."""
     audit = scene.own is not None
     return [
         name
@@ -157,7 +157,7 @@ def _entry(attack: str) -> Attack:
 
 def _reading(more: dict[str, Any]) -> dict[str, Any]:
     """Sort the keywords that are left into reading options and how to read; raises SettingsError for others."""
-    from shoal.io.options import ReadOptions, read_options
+    from shoal.reading.options import ReadOptions, read_options
 
     how: dict[str, Any] = {name: more.pop(name) for name in ("memory", "work_dir") if name in more}
     options = more.pop("options", None)

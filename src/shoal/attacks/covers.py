@@ -57,14 +57,14 @@ def intersect_covers_attack(
 
 
 def _own_kinds(scene: Scene, users: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Give the kind of record that each user, who has one, is published as."""
+    """Return the kind of record that each user, who has one, is published as."""
     own = scene.own if scene.own is not None else np.full(len(scene.people), -1)
     kinds: NDArray[np.int64] = scene.records.groups[own[users]]
     return kinds
 
 
 def _merged(scene: Scene, users: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Give the pairs of a user and a kind of record that she was merged into."""
+    """Return the pairs of a user and a kind of record that she was merged into."""
     if scene.members is None:
         return users[:0], users[:0]
     offsets, member = scene.members
@@ -78,7 +78,7 @@ def _merged(scene: Scene, users: NDArray[np.int64]) -> tuple[NDArray[np.int64], 
 def _with_own(
     scene: Scene, users: NDArray[np.int64], user: NDArray[np.int64], kind: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Give the pairs, once each and by user, and those of users with their own record among them."""
+    """Return the pairs, once each and by user, and those of users with their own record among them."""
     n = len(scene.records.unique)
     both = np.concatenate([user * n + kind, users * n + _own_kinds(scene, users)])
     return tuple(np.divmod(distinct(both), n))  # type: ignore[return-value]

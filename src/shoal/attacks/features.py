@@ -105,7 +105,7 @@ def lay_out(people: Original, records: Records, users: NDArray[np.int64], kinds:
 
 
 def box_costs(boxes: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Give Δt·(Δx+Δy) of every box, in slots × cells.
+    """Return Δt·(Δx+Δy) of every box, in slots × cells.
 
     >>> box_costs(np.array([[0, 1, 0, 2, 5, 5]])).tolist()
     [8.0]
@@ -228,7 +228,7 @@ class _Moved(NamedTuple):
 
 
 def _moves(laid: Laid, step: int) -> tuple[NDArray[np.int64], _Moved]:
-    """Give the samples from which on the rest of their box could go to the next one (step 1) or the one before (-1).
+    """Return the samples from which on the rest of their box could go to the next one (step 1) or the one before (-1).
 
     At least one sample stays, and samples of one slot stay together.
     """
@@ -252,7 +252,7 @@ def _moves(laid: Laid, step: int) -> tuple[NDArray[np.int64], _Moved]:
 
 
 def _running_max(values: NDArray[np.int64], box: NDArray[np.int64], step: int) -> NDArray[np.int64]:
-    """Give the greatest value from each sample to the end of its box (step 1), or from the beginning to it (-1)."""
+    """Return the greatest value from each sample to the end of its box (step 1), or from the beginning to it (-1)."""
     if not len(values):
         return values
     width = int(values.max() - values.min()) + 1
@@ -264,7 +264,7 @@ def _running_max(values: NDArray[np.int64], box: NDArray[np.int64], step: int) -
 
 
 def _gains(laid: Laid, samples: NDArray[np.int64], moved: _Moved, step: int) -> Features:
-    """Give what each move would save her, times her samples."""
+    """Return what each move would save her, times her samples."""
     source = laid.box[samples]
     target = source + step
     ours, theirs = laid.boxes[source], laid.boxes[target]
@@ -283,7 +283,7 @@ def _gains(laid: Laid, samples: NDArray[np.int64], moved: _Moved, step: int) -> 
 
 
 def _sides_of_both(boxes: NDArray[np.int64], sides: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Give Δx+Δy of each box grown to hold also x0, x1, y0, y1."""
+    """Return Δx+Δy of each box grown to hold also x0, x1, y0, y1."""
     high = np.maximum(boxes[:, 3], sides[:, 1]) + np.maximum(boxes[:, 5], sides[:, 3])
     low = np.minimum(boxes[:, 2], sides[:, 0]) + np.minimum(boxes[:, 4], sides[:, 2])
     sides_of_both: NDArray[np.float64] = (high - low + 2).astype(np.float64)

@@ -110,7 +110,7 @@ def intersection_attack(
 
 
 def _common(scene: Scene, other: Scene) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Give the people who can be attacked in both, by their place in each."""
+    """Return the people who can be attacked in both, by their place in each."""
     here, there = anyone(scene), anyone(other)
     mine, theirs = (
         one.people.labels.cast(pa.large_string()).take(pa.array(who)) for one, who in ((scene, here), (other, there))
@@ -135,13 +135,13 @@ def _side(scene: Scene, people: NDArray[np.int64], chosen: NDArray[np.int64], th
 
 
 def _untold(sides: list[_Side], chosen: NDArray[np.int64]) -> float:
-    """Give the share of victims of whom nobody says which record they are in: no audit, and none covers them."""
+    """Return the share of victims of whom nobody says which record they are in: no audit, and none covers them."""
     told = [np.diff(side.offsets)[chosen] > 0 for side in sides]
     return float(1 - (told[0] & told[1]).mean())
 
 
 def _row(sides: list[_Side], known: list[Known], n_people: int, threads: int | None) -> dict[str, Any]:
-    """Give the row for what is known."""
+    """Return the row for what is known."""
     n = len(known[0].offsets) - 1
     counts = [np.zeros(n, dtype=np.int64) for _ in sides]
     left, together = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
@@ -172,7 +172,7 @@ def _sums(offsets: NDArray[np.int64], values: NDArray[np.int64]) -> NDArray[np.i
 
 
 def _people_of(side: _Side) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Give the people of each kind: (offsets, people)."""
+    """Return the people of each kind: (offsets, people)."""
     person = spread(np.diff(side.offsets))
     counts = np.bincount(side.kinds, minlength=len(side.scene.records.unique))
     return starts_of(counts), person[np.argsort(side.kinds, kind="stable")]
@@ -242,7 +242,7 @@ def _linked(
 
 @jit
 def _all_meet(one: _Boxes, other: _Boxes, a: int, b: int, start: int, end: int) -> bool:
-    """Say whether every box of record a that lies in the period meets a box of record b of the other release."""
+    """Return whether every box of record a that lies in the period meets a box of record b of the other release."""
     j = other.offsets[b]
     last = other.offsets[b + 1]
     for i in range(one.offsets[a], one.offsets[a + 1]):
@@ -280,7 +280,7 @@ def _links(
     strict_one: bool,
     strict_other: bool,
 ) -> tuple[Ints, Ints]:
-    """Give the pairs of candidates, by their places in the lists, that may be the same person."""
+    """Return the pairs of candidates, by their places in the lists, that may be the same person."""
     left, right = np.empty(16, np.int64), np.empty(16, np.int64)
     n = 0
     for victim in range(begin, stop):
@@ -299,7 +299,7 @@ def _links(
 
 
 def _precision(sides: list[_Side], chosen: NDArray[np.int64]) -> dict[str, float | None]:
-    """Give the mean side and duration of the boxes that hold the victims' samples: in each release, and in both.
+    """Return the mean side and duration of the boxes that hold the victims' samples: in each release, and in both.
 
     Samples are those of the first original; every pair of kinds that a victim may be counts alike.
     """
@@ -350,7 +350,7 @@ def _common_boxes(sides: list[_Side], chosen: NDArray[np.int64], victims: NDArra
 
 
 def _on_grid(people: Any, row: NDArray[np.int64], scene: Scene, other: Scene) -> list[NDArray[np.int64]]:
-    """Give the middles of samples of one scene as granules of another's grid."""
+    """Return the middles of samples of one scene as granules of another's grid."""
     sizes = [(scene.grid.slot_s, other.grid.slot_s), *[(scene.grid.cell_m, other.grid.cell_m)] * 2]
     columns = (people.t[row], people.x[row], people.y[row])
     return [

@@ -23,7 +23,7 @@ __all__ = ["anyone", "failures", "first_known", "percent", "promised", "row_of",
 
 
 def anyone(scene: Scene) -> NDArray[np.int64]:
-    """Give the users who can be attacked: those with published samples and a record, as far as the audit tells.
+    """Return the users who can be attacked: those with published samples and a record, as far as the audit tells.
 
     An adversary may look for somebody who was left out, but can't find her.
     """
@@ -36,7 +36,7 @@ def anyone(scene: Scene) -> NDArray[np.int64]:
 
 
 def shuffled(people: Original, users: NDArray[np.int64], chance: np.random.Generator) -> Known:
-    """Give the samples of these users, each user's in random order."""
+    """Return the samples of these users, each user's in random order."""
     counts = people.counts[users]
     offsets, which = starts_of(counts), spread(counts)
     rows = np.arange(len(which)) + (people.offsets[users] - offsets[:-1])[which]
@@ -45,7 +45,7 @@ def shuffled(people: Original, users: NDArray[np.int64], chance: np.random.Gener
 
 
 def first_known(known: Known, most: int) -> Known:
-    """Give the first points of each victim; all, if she has no more.
+    """Return the first points of each victim; all, if she has no more.
 
     >>> two = first_known(Known(np.array([0, 3, 4]), *[np.array([7, 8, 9, 1])] * 3), 2)
     >>> two.offsets.tolist(), two.t.tolist()
@@ -58,7 +58,7 @@ def first_known(known: Known, most: int) -> Known:
 
 
 def row_of(scene: Scene, people: NDArray[np.int64], control: NDArray[np.int64]) -> dict[str, Any]:
-    """Give the columns that every table has: victims singled out in the release and in raw data, and the candidates.
+    """Return the columns that every table has: victims singled out in the release and in raw data, and the candidates.
 
     `people` and `control` count each victim's candidates. A victim without any was not found (`not_found`); the
     numbers of candidates are of the others. `below_k` is the share of victims with fewer candidates than promised.
@@ -72,7 +72,7 @@ def row_of(scene: Scene, people: NDArray[np.int64], control: NDArray[np.int64]) 
 
 
 def promised(scene: Scene) -> dict[str, Any]:
-    """Give what the release promises, as figures."""
+    """Return what the release promises, as figures."""
     return {"claim": str(scene.claim), "k": scene.k, "promise": scene.promise, "users": len(scene.people)}
 
 

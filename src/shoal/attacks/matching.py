@@ -48,7 +48,7 @@ class Known(NamedTuple):
     y: NDArray[Any]
 
     def part(self, start: int, stop: int) -> Known:
-        """Give what is known of some victims."""
+        """Return what is known of some victims."""
         rows = slice(int(self.offsets[start]), int(self.offsets[stop]))
         edges = self.offsets[start : stop + 1] - self.offsets[start]
         return Known(edges, self.t[rows], self.x[rows], self.y[rows])
@@ -60,7 +60,7 @@ class Holders(Protocol):
     weights: NDArray[np.int64]
 
     def holders(self, known: Known, *, threads: int | None = None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Give (offsets, kinds): for each victim the kinds, ascending, that hold everything known of her."""
+        """Return (offsets, kinds): for each victim the kinds, ascending, that hold everything known of her."""
         ...
 
 
@@ -78,7 +78,7 @@ class Matcher(Holders, Protocol):
         ...
 
     def boxes(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Give some boxes, as `find` numbers them: t0, t1, x0, x1, y0, y1, all inclusive."""
+        """Return some boxes, as `find` numbers them: t0, t1, x0, x1, y0, y1, all inclusive."""
         ...
 
 
@@ -97,11 +97,11 @@ class BoxMatcher:
         return np.ascontiguousarray(self.records.boxes[:, 0]), np.ascontiguousarray(self.records.boxes[:, 1])
 
     def holders(self, known: Known, *, threads: int | None = None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Give for each victim the kinds that hold everything known of her."""
+        """Return for each victim the kinds that hold everything known of her."""
         return holders(self._index, *known, threads=threads)
 
     def find(self, kind: NDArray[np.int64], t: NDArray[Any], x: NDArray[Any], y: NDArray[Any]) -> NDArray[np.int64]:
-        """Give the only box that can hold the point, the last one that starts no later, if it does."""
+        """Return the only box that can hold the point, the last one that starts no later, if it does."""
         low, high = self.records.offsets[kind], self.records.offsets[kind + 1]
         box = _bisect(self._edges[0], low, high, t) - 1
         inside = (box >= low) & self.records.sound[kind]
@@ -113,13 +113,13 @@ class BoxMatcher:
     def within(
         self, kind: NDArray[np.int64], first: NDArray[np.int64], last: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Give which boxes of the kind lie wholly in the slots first…last."""
+        """Return which boxes of the kind lie wholly in the slots first…last."""
         low, high = self.records.offsets[kind], self.records.offsets[kind + 1]
         start, end = self._edges
         return _bisect(start, low, high, first - 1), _bisect(end, low, high, last)
 
     def boxes(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Give some boxes."""
+        """Return some boxes."""
         return self.records.boxes[rows].astype(np.int64)
 
 
@@ -138,7 +138,7 @@ class PlaceMatcher:
         self._held: dict[tuple[int, ...], NDArray[np.uint8]] = {}
 
     def holders(self, known: Known, *, threads: int | None = None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Give for each victim the kinds that hold every known place, in its category."""
+        """Return for each victim the kinds that hold every known place, in its category."""
         places = list(zip(*(column.tolist() for column in known[1:]), strict=True))
         self._look_up([place for place in dict.fromkeys(places) if place not in self._held], threads)
         counts, found = np.zeros(len(known.offsets) - 1, dtype=np.int64), [np.empty(0, np.int64)]
@@ -181,7 +181,7 @@ class SampleMatcher:
         *,
         threads: int | None = None,  # noqa: ARG002  sorted arrays need no threads
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Give for each victim the users who have everything that is known of her, from the rarest point on."""
+        """Return for each victim the users who have everything that is known of her, from the rarest point on."""
         keys, order = self._by_granule
         point = pack(self._axes, *known[1:])
         first, last = (np.searchsorted(keys, point, side) for side in ("left", "right"))
@@ -204,19 +204,19 @@ class SampleMatcher:
         return starts_of(counts), np.concatenate([np.empty(0, np.int64), *found])
 
     def find(self, kind: NDArray[np.int64], t: NDArray[Any], x: NDArray[Any], y: NDArray[Any]) -> NDArray[np.int64]:
-        """Give the sample of the user that is the point."""
+        """Return the sample of the user that is the point."""
         return self._row(kind, pack(self._axes, t, x, y))
 
     def within(
         self, kind: NDArray[np.int64], first: NDArray[np.int64], last: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Give which samples of the user are in the slots first…last."""
+        """Return which samples of the user are in the slots first…last."""
         low, high = self._offsets[kind], self._offsets[kind + 1]
         t = self._columns[0]
         return _bisect(t, low, high, first - 1), _bisect(t, low, high, last)
 
     def boxes(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Give some samples as boxes of one granule."""
+        """Return some samples as boxes of one granule."""
         return np.repeat(np.stack([column[rows] for column in self._columns], axis=1), 2, axis=1).astype(np.int64)
 
     def _row(self, user: NDArray[np.int64], key: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -230,7 +230,7 @@ class SampleMatcher:
 def matches(
     matcher: Holders, known: Known, *, threads: int | None = None
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Give (query, kind) for every kind that holds everything known, some queries at a time, by query."""
+    """Return (query, kind) for every kind that holds everything known, some queries at a time, by query."""
     for start in range(0, len(known.offsets) - 1, _BLOCK):
         stop = min(start + _BLOCK, len(known.offsets) - 1)
         offsets, kinds = matcher.holders(known.part(start, stop), threads=threads)
@@ -260,7 +260,7 @@ def _bisect(
 
 
 def _least(values: NDArray[np.int64], offsets: NDArray[np.int64], lists: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Give the row of the least value of each of these lists, none of them empty; the first of equal ones."""
+    """Return the row of the least value of each of these lists, none of them empty; the first of equal ones."""
     which = spread(np.diff(offsets))
     order = np.lexsort((values, which))
     return order[offsets[lists]]
@@ -306,7 +306,7 @@ def pack(axes: list[Axis], *columns: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def unpack(axes: list[Axis], packed: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """Give the columns of rows that were written as one number each.
+    """Return the columns of rows that were written as one number each.
 
     >>> columns = np.array([7, 9]), np.array([-1, 5])
     >>> axes = axes_of(*columns)

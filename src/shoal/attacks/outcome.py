@@ -45,7 +45,7 @@ class Outcome:
         return not self.failures
 
     def to_dict(self) -> dict[str, Any]:
-        """Give plain types that can be written as JSON."""
+        """Return plain types that can be written as JSON."""
         return {
             "attack": self.attack,
             "ok": self.ok,
@@ -76,7 +76,7 @@ class Attack:
 
 
 def rate(name: str, successes: float, trials: int) -> dict[str, float | None]:
-    """Give a share and its 95 % interval as columns of a row; the share is None if nothing was tried.
+    """Return a share and its 95 % interval as columns of a row; the share is None if nothing was tried.
 
     >>> sorted(rate("control", 9, 10))
     ['control', 'control_high', 'control_low']
@@ -87,7 +87,7 @@ def rate(name: str, successes: float, trials: int) -> dict[str, float | None]:
 
 
 def crowd(counts: NDArray[np.int64], name: str = "candidates") -> dict[str, float | int | None]:
-    """Give the least, median and mean number of people (None where there are no numbers) as columns of a row.
+    """Return the least, median and mean number of people (None where there are no numbers) as columns of a row.
 
     >>> crowd(np.array([5, 7, 12]))
     {'candidates_min': 5, 'candidates_median': 7.0, 'candidates_mean': 8.0}

@@ -39,14 +39,14 @@ class _Visits(NamedTuple):
     y: NDArray[Any]
 
     def top(self, users: NDArray[np.int64], most: int) -> Known:
-        """Give the first cells of some users, without times (slot 0)."""
+        """Return the first cells of some users, without times (slot 0)."""
         counts = np.minimum(np.diff(self.offsets)[users], most)
         which = spread(counts)
         rows = np.arange(len(which)) + (self.offsets[users] - starts_of(counts)[:-1])[which]
         return Known(starts_of(counts), np.zeros(len(rows), dtype=np.int64), self.x[rows], self.y[rows])
 
     def cells(self, most: int) -> NDArray[np.int64]:
-        """Give everybody's first cells as numbers, a column each; the least number where there are no more."""
+        """Return everybody's first cells as numbers, a column each; the least number where there are no more."""
         place = np.arange(len(self.x)) - self.offsets[:-1][spread(np.diff(self.offsets))]
         chosen = place < most
         cells = np.full((len(self.offsets) - 1, most), np.iinfo(np.int64).min)
@@ -157,7 +157,7 @@ class _Clock(NamedTuple):
     office: NDArray[np.bool_]
 
     def hours(self, boxes: NDArray[Any]) -> NDArray[np.int64]:
-        """Give the categories of each box: 0 (night) to 1 (office), or one of them; 1 to 0 if it is in neither."""
+        """Return the categories of each box: 0 (night) to 1 (office), or one of them; 1 to 0 if it is in neither."""
         low, high = (boxes[:, column].astype(np.int64) - self.first for column in (0, 1))
         low, high = np.clip(low, 0, len(self.night)), np.clip(high + 1, 0, len(self.night))
         any_night, any_office = (
@@ -193,7 +193,7 @@ class _Seen(NamedTuple):
     times: NDArray[np.int64]
 
     def of(self, category: int) -> _Seen:
-        """Give those of one category."""
+        """Return those of one category."""
         return _Seen(*(column[self.category == category] for column in self))
 
 
@@ -208,7 +208,7 @@ def _seen(people: Original, category: NDArray[np.int64], samples: NDArray[np.boo
 
 
 def _visits(seen: _Seen, n_users: int) -> _Visits:
-    """Give the cells of each user, most samples first."""
+    """Return the cells of each user, most samples first."""
     order = np.lexsort((-seen.times, seen.user))  # stable: equal ones stay sorted by place
     return _Visits(starts_of(np.bincount(seen.user, minlength=n_users)), seen.x[order], seen.y[order])
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from shoal.io.pairs import Pairs, Track
     from shoal.progress import Progress
+    from shoal.seen.pairs import Pairs, Track
     from shoal.traces import Traces
 
 __all__ = ["Places", "places_of", "poi_attack", "poi_scores", "stays_of"]
@@ -94,7 +94,7 @@ class Scores:
     matched: NDArray[np.int64]
 
     def means(self) -> dict[str, float | None]:
-        """Give precision, recall and F-score, the mean over traces that have places; None if there are no such."""
+        """Return precision, recall and F-score, the mean over traces that have places; None if there are no such."""
         some = self.real > 0
         matched, real, published = self.matched[some], self.real[some], self.published[some]
         if not len(real):
@@ -143,7 +143,7 @@ def places_of(
     threads: int | None = None,
     advance: Callable[[float], None] = lambda _: None,
 ) -> Places:
-    """Give the places where traces stay: stays within half the diameter of each other are one."""
+    """Return the places where traces stay: stays within half the diameter of each other are one."""
     x, y, z = (np.empty(len(traces.ms)) for _ in range(3))
     size = len(traces.ms)
     ranges = [(start, min(start + _BLOCK, size)) for start in range(0, size, _BLOCK)]
@@ -174,7 +174,7 @@ def stays_of(
     threads: int | None = None,
     advance: Callable[[float], None] = lambda _: None,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Give how many stays each trace has, and the rows from which and up to which (left out) they last.
+    """Return how many stays each trace has, and the rows from which and up to which (left out) they last.
 
     Coordinates are geocentric metres or, if `flat`, those of a plane with z = 0.
 
@@ -202,7 +202,7 @@ def stays_of(
 
 
 def _means(column: NDArray[np.float64], starts: NDArray[np.int64], stops: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Give the mean of some runs of rows."""
+    """Return the mean of some runs of rows."""
     if not len(starts):
         return np.empty(0)
     offsets = offsets_of(stops - starts)

@@ -40,7 +40,7 @@ class Choices:
         return spread(np.diff(self.ends))
 
     def best(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Give the greatest score among each victim's candidates."""
+        """Return the greatest score among each victim's candidates."""
         highest: NDArray[np.float64] = np.maximum.reduceat(scores, self.ends[:-1]) if len(self) else scores[:0]
         return highest
 
@@ -49,7 +49,7 @@ class Choices:
         return np.bincount(self.victim, weights=values, minlength=len(self)).astype(np.float64)
 
     def take(self, victims: NDArray[np.int64]) -> tuple[Choices, NDArray[np.int64]]:
-        """Give some victims' choices, and which candidates these are."""
+        """Return some victims' choices, and which candidates these are."""
         counts = np.diff(self.ends)[victims]
         ends = starts_of(counts)
         rows = np.arange(ends[-1]) + (self.ends[:-1][victims] - ends[:-1])[spread(counts)]
@@ -99,7 +99,7 @@ def contrasts(columns: NDArray[np.float64], choices: Choices) -> NDArray[np.floa
 
 
 def posterior(scores: NDArray[np.float64], choices: Choices) -> NDArray[np.float64]:
-    """Give the probability of each candidate: the softmax of the scores, times the people published as it.
+    """Return the probability of each candidate: the softmax of the scores, times the people published as it.
 
     >>> two = Choices(np.array([0, 2]), np.array([3, 1]))
     >>> posterior(np.zeros(2), two).tolist()
@@ -110,7 +110,7 @@ def posterior(scores: NDArray[np.float64], choices: Choices) -> NDArray[np.float
 
 
 def expected_hits(scores: NDArray[np.float64], truth: NDArray[np.bool_], choices: Choices) -> NDArray[np.float64]:
-    """Give each victim's chance to be found by whoever takes a best-scored record, one of equals at random.
+    """Return each victim's chance to be found by whoever takes a best-scored record, one of equals at random.
 
     Equals are identical records as well as ties; computed, not drawn, so that chance adds no noise.
 
@@ -123,7 +123,7 @@ def expected_hits(scores: NDArray[np.float64], truth: NDArray[np.bool_], choices
 
 
 def effective_sizes(chances: NDArray[np.float64], choices: Choices) -> NDArray[np.float64]:
-    """Give 2 to the entropy of each victim's posterior over records: among how many she is hidden, in effect.
+    """Return 2 to the entropy of each victim's posterior over records: among how many she is hidden, in effect.
 
     >>> effective_sizes(np.ones(1), Choices(np.array([0, 1]), np.array([5]))).round(9).tolist()
     [5.0]
@@ -187,7 +187,7 @@ def _maximise(
     penalty: float,
     start: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Give the weights of the greatest penalised likelihood."""
+    """Return the weights of the greatest penalised likelihood."""
     from scipy.optimize import minimize
 
     def loss(weights: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
@@ -202,7 +202,7 @@ def _maximise(
 
 
 def _surprises(scores: NDArray[np.float64], truth: NDArray[np.bool_], choices: Choices) -> NDArray[np.float64]:
-    """Give -log of the posterior of each victim's own record."""
+    """Return -log of the posterior of each victim's own record."""
     best = choices.best(scores)
     odds = choices.total(choices.weights * np.exp(scores - best[choices.victim]))
     true = scores[truth] + np.log(choices.weights[truth])
@@ -211,7 +211,7 @@ def _surprises(scores: NDArray[np.float64], truth: NDArray[np.bool_], choices: C
 
 
 def _temperature(scores: NDArray[np.float64], truth: NDArray[np.bool_], choices: Choices) -> float:
-    """Give the number by which scores must be divided to be calibrated."""
+    """Return the number by which scores must be divided to be calibrated."""
     from scipy.optimize import minimize_scalar
 
     def loss(log: float) -> float:

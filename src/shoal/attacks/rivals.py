@@ -84,7 +84,7 @@ def _compared(
     order: NDArray[np.int64],
     ends: NDArray[np.int64],
 ) -> NDArray[np.float64]:
-    """Give the contrasts of the users whom a record covers with each other, record by record."""
+    """Return the contrasts of the users whom a record covers with each other, record by record."""
     all_features = victim_features(people, records, who, which)
     columns = np.stack([all_features[name] for name in FEATURES if name in _COMPARED], axis=1)
     return contrasts(columns[order], Choices(ends, np.ones(len(order), dtype=np.int64)))
@@ -122,7 +122,7 @@ def _regrets(
     ends: NDArray[np.int64],
     threads: int | None,
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Give what each record costs a user beyond the least it could, relative to that; and where it was computed."""
+    """Return what each record costs a user beyond the least it could, relative to that; and where it was computed."""
     merged = np.diff(ends)[kinds] <= _MOST_MERGED
     regret = np.zeros(len(users))
     pairs = np.flatnonzero(merged)

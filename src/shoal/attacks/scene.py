@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from shoal.io.options import ReadOptions
     from shoal.progress import Progress
+    from shoal.reading.options import ReadOptions
     from shoal.verifier.audit import Witnesses
     from shoal.verifier.crowd import Crowd
     from shoal.verifier.original import Original
@@ -97,7 +97,7 @@ class Scene:
             raise CannotCheck(f"the attack {attack} is scored with the private audit file; give --audit")
 
     def control(self) -> Scene:
-        """Give the positive control as a release: everybody's raw samples under a pseudonym, record u is user u's.
+        """Return the positive control as a release: everybody's raw samples under a pseudonym, record u is user u's.
 
         Each sample is a box of one granule; samples of one user in one slot share a box, so that boxes are disjoint
         in time as those of a release are.
@@ -120,7 +120,7 @@ class Scene:
 
 
 def _slot_boxes(people: Original) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """Give each user's samples as boxes, those of one slot together."""
+    """Return each user's samples as boxes, those of one slot together."""
     first = np.flatnonzero(fresh(spread(people.counts), people.t)) if len(people.t) else np.empty(0, np.int64)
     boxes = np.empty((len(first), 6), dtype=people.t.dtype)
     boxes[:, 0] = boxes[:, 1] = people.t[first]
@@ -193,9 +193,9 @@ def open_scene(
 def _open_release(
     release: str | Path | Release, original: Any, options: ReadOptions | None, threads: int | None
 ) -> tuple[Header, Catalogue, pa.Table | None, bool]:
-    """Give the release's header and records, its own audit if it has one, and whether samples are suppressed."""
+    """Return the release's header and records, its own audit if it has one, and whether samples are suppressed."""
     if isinstance(release, Release):
-        from shoal.io.write import audit_table
+        from shoal.publishing.write import audit_table
 
         frame = release.frame
         k = release.claim.k or release.parameters.get("k")

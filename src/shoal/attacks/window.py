@@ -95,7 +95,7 @@ def window_attack(
 
 
 def _windows(people: Original, victims: NDArray[np.int64], at: NDArray[np.int64], slots: int) -> _Windows:
-    """Give windows that begin with the slots of these samples."""
+    """Return windows that begin with the slots of these samples."""
     first = people.t[at].astype(np.int64)
     last = first + slots - 1
     user = spread(people.counts[victims])
@@ -109,7 +109,7 @@ def _windows(people: Original, victims: NDArray[np.int64], at: NDArray[np.int64]
 def _play(
     scene: Scene, matcher: Matcher, windows: _Windows, epsilon_s: int | None, threads: int | None
 ) -> tuple[NDArray[np.int64], dict[str, Any]]:
-    """Give the candidates of each victim, counted in people, and what is learned beyond the window."""
+    """Return the candidates of each victim, counted in people, and what is learned beyond the window."""
     query, kind = _candidates(scene.published, matcher, windows, threads)
     people = np.bincount(query, weights=matcher.weights[kind], minlength=len(windows.victims)).astype(np.int64)
     learned = _learn(scene.published, matcher, windows, query, kind)
@@ -129,7 +129,7 @@ def _play(
 def _candidates(
     people: Original, matcher: Matcher, windows: _Windows, threads: int | None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Give (victim, kind), by victim, where the kind holds what is known and nothing that it rules out."""
+    """Return (victim, kind), by victim, where the kind holds what is known and nothing that it rules out."""
     n = windows.stop - windows.start
     rows = np.arange(int(n.sum())) + (windows.start - starts_of(n)[:-1])[spread(n)]
     known = Known(starts_of(n), people.t[rows], people.x[rows], people.y[rows])
@@ -202,7 +202,7 @@ def _longest_run(
     row: NDArray[np.int64],
     common: NDArray[np.bool_],
 ) -> NDArray[np.int64]:
-    """Give how far, in slots, the unbroken run of common samples reaches from the window, on the better side."""
+    """Return how far, in slots, the unbroken run of common samples reaches from the window, on the better side."""
     run = np.zeros(len(windows.victims), dtype=np.int64)
     after = row >= windows.stop[victim]
     for side in (after, ~after):

@@ -12,7 +12,7 @@ from shoal.attacks.knowledge import percent
 from shoal.cli.console import show, show_columns, show_json, working
 from shoal.cli.options import Reading, Running
 from shoal.errors import SettingsError
-from shoal.io.tables import refuse_table, save_rows
+from shoal.tables import refuse_table, save_rows
 from shoal.units import parse_metres, parse_seconds
 from shoal.verifier.points import holds_points
 
@@ -111,7 +111,7 @@ def attack(
 
 
 def _named(text: str) -> list[str]:
-    """Give the attacks by name; none for all of them."""
+    """Return the attacks by name; none for all of them."""
     names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
     if names == ["all"]:
         return []
@@ -133,7 +133,7 @@ def _known(scene: Scene | None, *, other: bool) -> list[str]:
 
 
 def _stage(name: str, scene: Scene | None, pairs: Pairs | None) -> Scene | Pairs:
-    """Give what an attack is played on."""
+    """Return what an attack is played on."""
     stage = pairs if ATTACKS[name].on_traces else scene
     if stage is None:
         raise SettingsError(f"the attack {name} can't be played on this release")
@@ -159,12 +159,12 @@ def _refuse_points(names: list[str], release: Path) -> None:
 
 
 def _own(attack: str, settings: dict[str, Any]) -> dict[str, Any]:
-    """Give the settings that an attack takes."""
+    """Return the settings that an attack takes."""
     return {name: value for name, value in settings.items() if name in ATTACKS[attack].settings}
 
 
 def _rows(outcomes: list[Outcome]) -> list[dict[str, Any]]:
-    """Give all tables as one, with what each attack is and what was promised; aggregates only."""
+    """Return all tables as one, with what each attack is and what was promised; aggregates only."""
     rows = []
     for one in outcomes:
         about = {"attack": one.attack, "claim": one.figures.get("claim"), "k": one.figures.get("k")}
@@ -216,7 +216,7 @@ def _cells(row: dict[str, Any]) -> dict[str, str]:
 
 
 def _header(name: str) -> str:
-    """Give the words for a column: without its unit, which stands in the cells."""
+    """Return the words for a column: without its unit, which stands in the cells."""
     return _WORDS.get(name) or " ".join(part for part in name.split("_") if part not in _UNITS)
 
 

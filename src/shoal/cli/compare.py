@@ -9,13 +9,13 @@ from cyclopts import Parameter
 
 from shoal.cli.console import show, show_columns, show_json, working
 from shoal.cli.options import Reading, Running, whole_numbers
-from shoal.compare import Compared, contests, refuse_table, save_table
-from shoal.compare import compare as run_all
-from shoal.compare_points import ComparedPoints, are_points, compare_points, point_contests
+from shoal.comparison import Compared, contests, refuse_table, save_table
+from shoal.comparison import compare as run_all
+from shoal.comparison_points import ComparedPoints, are_points, compare_points, point_contests
 from shoal.errors import SettingsError
-from shoal.io import read, read_traces
-from shoal.io.tables import save_rows
 from shoal.memory import human_bytes
+from shoal.reading import read, read_traces
+from shoal.tables import save_rows
 
 __all__ = ["compare"]
 

@@ -9,11 +9,11 @@ from cyclopts import Parameter
 
 from shoal.cli.console import show, show_json, working
 from shoal.cli.options import Running
-from shoal.io import read
-from shoal.io.options import ReadOptions
 from shoal.measure import summary, unicity
 from shoal.methods import DEFAULT
 from shoal.pipeline import Means, Outputs, publish
+from shoal.reading import read
+from shoal.reading.options import ReadOptions
 from shoal.synth import synthesize
 
 __all__ = ["demo"]

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from shoal.cli.console import show, show_json, show_table, working
 from shoal.cli.options import Reading, Running
 from shoal.errors import SettingsError
-from shoal.io.tables import refuse_table, save_rows
+from shoal.tables import refuse_table, save_rows
 from shoal.utility import evaluate as measure
 
 __all__ = ["evaluate"]

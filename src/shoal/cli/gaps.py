@@ -9,14 +9,14 @@ import numpy as np
 
 from shoal.cli.console import show, show_table
 from shoal.errors import SettingsError
-from shoal.io.tables import save_file, save_table
-from shoal.io.write import refuse_existing
 from shoal.measure.correlates import correlations, properties
 from shoal.measure.kgap import k_gap
 from shoal.measure.plots import PLOTS, plots
 from shoal.measure.sweep import sweep
 from shoal.measure.tails import tails
 from shoal.measure.unicity import resolution_text
+from shoal.publishing.write import refuse_existing
+from shoal.tables import save_file, save_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,11 +50,11 @@ class Findings:
     correlations: dict[str, dict[str, float | None]]
 
     def by_k(self) -> list[dict[str, Any]]:
-        """Give a row of figures for each k."""
+        """Return a row of figures for each k."""
         return [_figures(self.gaps, column) for column in range(len(self.gaps.k))]
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the form that `--json` prints: aggregates only."""
+        """Return the form that `--json` prints: aggregates only."""
         return {
             "k_gap": self.by_k(),
             "tails": self.tails.to_dict(),
@@ -150,7 +150,7 @@ def _show_why(why: dict[str, Any]) -> None:
 
 
 def _figures(gaps: Gaps, column: int) -> dict[str, Any]:
-    """Give the distribution for one k, and what an effort is in kilometres and minutes."""
+    """Return the distribution for one k, and what an effort is in kilometres and minutes."""
     gap, terms = gaps.gap[:, column], gaps.stretch
     tenth, median, nine_tenths = np.quantile(gap, [0.1, 0.5, 0.9], method="inverted_cdf").tolist()
     space = float(gaps.space[:, column].mean()) / terms.space_weight * terms.space_max_m / 1000

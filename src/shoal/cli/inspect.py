@@ -10,8 +10,8 @@ from cyclopts import Parameter
 from shoal.cli.console import show, show_json, show_table, working
 from shoal.cli.options import Reading, Running
 from shoal.errors import SettingsError
-from shoal.io import read
 from shoal.measure import summary
+from shoal.reading import read
 
 __all__ = ["inspect"]
 

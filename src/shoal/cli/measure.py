@@ -11,11 +11,11 @@ from shoal.cli.console import show, show_json, working
 from shoal.cli.gaps import find_gaps, refuse_plots, save_gaps, save_plots, show_gaps
 from shoal.cli.options import Reading, Running, whole_numbers
 from shoal.errors import SettingsError
-from shoal.io import read
-from shoal.io.tables import refuse_table, save_rows
 from shoal.measure import Unicity
 from shoal.measure import unicity as count_unique
 from shoal.measure.unicity import resolution_text
+from shoal.reading import read
+from shoal.tables import refuse_table, save_rows
 from shoal.units import parse_metres, parse_seconds
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from shoal.units import parse_bytes
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from shoal.io.options import ReadOptions
+    from shoal.reading.options import ReadOptions
 
 __all__ = ["Reading", "Running", "whole_numbers"]
 
@@ -48,8 +48,8 @@ class Reading:
     strict: Annotated[bool, Parameter(help="Any bad row is an error.")] = False
 
     def options(self) -> ReadOptions:
-        """Give those that were set as ReadOptions; raises SettingsError for what makes no sense."""
-        from shoal.io.options import read_options
+        """Return those that were set as ReadOptions; raises SettingsError for what makes no sense."""
+        from shoal.reading.options import read_options
 
         given = {flag.name: getattr(self, flag.name) for flag in fields(self)}
         given = {name: value for name, value in given.items() if value not in (None, False)}

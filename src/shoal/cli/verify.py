@@ -80,7 +80,7 @@ def verify(
 
 
 def _claim(name: str, k: int | None, tau: str | None, epsilon: str | None) -> Claim:
-    """Give the claim of that name with what the flags say."""
+    """Return the claim of that name with what the flags say."""
     given = {"k": k, "tau_s": tau and parse_seconds(tau), "epsilon_s": epsilon and parse_seconds(epsilon)}
     try:
         return Claim.of(name, **given)
@@ -119,7 +119,7 @@ def _section(title: str, lines: Iterable[str], *, bullet: bool = False) -> None:
 
 
 def _found(figures: dict[str, Any]) -> list[str]:
-    """Give the figures in words."""
+    """Return the figures in words."""
     said = []
     if "users" in figures:
         said.append(

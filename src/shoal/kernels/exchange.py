@@ -41,7 +41,7 @@ class Arcs(NamedTuple):
 
 
 def arcs_for(n_users: int, n_arcs: int, n_near: int) -> Arcs:
-    """Give room for so many arcs of each user to so many near groups."""
+    """Return room for so many arcs of each user to so many near groups."""
     return Arcs(
         np.full((n_users, n_arcs), NOBODY, np.int64),
         np.full((n_users, n_arcs), np.inf),
@@ -74,7 +74,7 @@ def _is_known(arcs: Arcs, user: int, g: int, version: int) -> bool:
 
 @jit
 def _arc_to(arcs: Arcs, user: int, to: int) -> float:
-    """Give the change of an arc; inf if it is not among those kept."""
+    """Return the change of an arc; inf if it is not among those kept."""
     for a in range(arcs.to.shape[1]):
         if arcs.to[user, a] == to:
             return float(arcs.change[user, a])
@@ -116,7 +116,7 @@ def _near_groups(near: Ints, groups: Groups, user: int, out: Ints) -> int:
 
 @jit
 def _leavers(samples: Samples, groups: Groups, g: int, room: Ints, scratch: Scratch) -> float:
-    """Give what the group costs without the last of the few members whose leaving saves most."""
+    """Return what the group costs without the last of the few members whose leaving saves most."""
     least = np.full(_LEAVERS, np.inf)
     for i in range(groups.size[g]):
         c = cost_without(samples, groups, g, i, room, scratch)

@@ -36,7 +36,7 @@ _DEGREES = 180 / math.pi
 
 @jit
 def geocentric(lng: Any, lat: Any) -> Any:
-    """Give the place of degrees in space, in metres from the centre of the Earth."""
+    """Return the place of degrees in space, in metres from the centre of the Earth."""
     phi, lam = lat * _RADIANS, lng * _RADIANS
     s, c = math.sin(phi), math.cos(phi)
     n = _A / math.sqrt(1.0 - _E2 * s * s)
@@ -45,13 +45,13 @@ def geocentric(lng: Any, lat: Any) -> Any:
 
 @jit
 def place(x: Any, y: Any, z: Any) -> Any:
-    """Give the degrees (lng, lat) of a point of the surface; exact for points of the ellipsoid."""
+    """Return the degrees (lng, lat) of a point of the surface; exact for points of the ellipsoid."""
     return math.atan2(y, x) * _DEGREES, math.atan2(z, (1.0 - _E2) * math.sqrt(x * x + y * y)) * _DEGREES
 
 
 @jit
 def place_after(lng: Any, lat: Any, x: Any, y: Any, z: Any, to_x: Any, to_y: Any, to_z: Any) -> Any:
-    """Give the degrees of a point of the surface, quickly if the point before it, of known degrees, is near.
+    """Return the degrees of a point of the surface, quickly if the point before it, of known degrees, is near.
 
     Each time an error of up to 3e-14 degrees is added to that of the point before.
     """
@@ -68,7 +68,7 @@ def place_after(lng: Any, lat: Any, x: Any, y: Any, z: Any, to_x: Any, to_y: Any
 
 @jit
 def _small_angle(t: Any) -> Any:
-    """Give the arc tangent in degrees, exact below a thousandth."""
+    """Return the arc tangent in degrees, exact below a thousandth."""
     return t * (1.0 - t * t * (1.0 / 3.0 - t * t * 0.2)) * _DEGREES
 
 
@@ -81,7 +81,7 @@ def places(lng: Any, lat: Any, x: Any, y: Any, z: Any) -> None:
 
 @jit
 def upward(x: Any, y: Any, z: Any) -> Any:
-    """Give the unit vector upwards at a point of the surface."""
+    """Return the unit vector upwards at a point of the surface."""
     w = z / (1.0 - _E2)
     length = math.sqrt(x * x + y * y + w * w)
     return x / length, y / length, w / length
@@ -89,7 +89,7 @@ def upward(x: Any, y: Any, z: Any) -> Any:
 
 @jit
 def across(up_x: Any, up_y: Any, up_z: Any) -> Any:
-    """Give the unit vectors eastwards and northwards; at a pole, those of longitude 0."""
+    """Return the unit vectors eastwards and northwards; at a pole, those of longitude 0."""
     level = math.sqrt(up_x * up_x + up_y * up_y)
     if level < 1e-12:
         return 0.0, 1.0, 0.0, -math.copysign(1.0, up_z), 0.0, 0.0
@@ -99,13 +99,13 @@ def across(up_x: Any, up_y: Any, up_z: Any) -> Any:
 
 @jit
 def chord_m(arc: Any) -> Any:
-    """Give the straight distance through the Earth that an arc of this length spans."""
+    """Return the straight distance through the Earth that an arc of this length spans."""
     return 2.0 * EARTH_M * math.sin(min(arc / (2.0 * EARTH_M), math.pi / 2))
 
 
 @jit
 def arc_m(chord: Any) -> Any:
-    """Give the length of the arc over a straight distance."""
+    """Return the length of the arc over a straight distance."""
     return 2.0 * EARTH_M * math.asin(min(chord / (2.0 * EARTH_M), 1.0))
 
 
@@ -123,7 +123,7 @@ def move(x: Any, y: Any, z: Any, dx: Any, dy: Any, dz: Any, ahead: Any, down: An
 
 @jit
 def toward(x: Any, y: Any, z: Any, to_x: Any, to_y: Any, to_z: Any) -> Any:
-    """Give the direction along the surface from one point to another; any, if they are opposite."""
+    """Return the direction along the surface from one point to another; any, if they are opposite."""
     up_x, up_y, up_z = upward(x, y, z)
     dx, dy, dz = to_x - x, to_y - y, to_z - z
     rise = dx * up_x + dy * up_y + dz * up_z

@@ -60,7 +60,7 @@ def _nearest(boxes: Ints32, n_queries: int, n_a: int, n_b: int, scale: Scale) ->
 
 @jit
 def two_stage(a: Ints32, b: Ints32, n_a: int, n_b: int, scale: Scale) -> Ints32:
-    """Give the boxes of `mergeTrajectories`, sorted; they may overlap in time.
+    """Return the boxes of `mergeTrajectories`, sorted; they may overlap in time.
 
     Stage A joins every box of the longer to the box of the shorter at least effort (the first of several). Stage B
     joins what is left of the shorter to the box of stage A at least effort, which stands for n_a + n_b people. In both,

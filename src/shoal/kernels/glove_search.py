@@ -95,7 +95,7 @@ def fill_box_gaps(boxes: Ints32, scale: Scale, begin: int, width: int, step: int
 
 @jit
 def _longer(field: Field, u: int, v: int) -> tuple[int, int]:
-    """Give two groups, first the one whose boxes the effort is averaged over."""
+    """Return two groups, first the one whose boxes the effort is averaged over."""
     if field.length[u] != field.length[v]:
         return (u, v) if field.length[u] > field.length[v] else (v, u)
     if field.size[u] == 1 and field.size[v] == 1:  # of people with as many samples, the order is that of their lists
@@ -106,7 +106,7 @@ def _longer(field: Field, u: int, v: int) -> tuple[int, int]:
 
 @jit
 def _time_floor(field: Field, a: int, b: int) -> int:
-    """Give a floor of the sum of efforts by time alone."""
+    """Return a floor of the sum of efforts by time alone."""
     floors = field.floors
     if field.size[a] == 1:
         return time_floor(floors, a, b)
@@ -120,14 +120,14 @@ def _time_floor(field: Field, a: int, b: int) -> int:
 
 @jit
 def _floor(field: Field, a: int, b: int, scale: Scale, most: float, away: Ints) -> int:
-    """Give a floor of the sum of efforts, by space and time; by space only, if that is above `most`."""
+    """Return a floor of the sum of efforts, by space and time; by space only, if that is above `most`."""
     total = space_floor(field.floors, a, b, scale, most, away)
     return total if total > most else total + _time_floor(field, a, b)
 
 
 @jit
 def _effort(field: Field, a: int, b: int, scale: Scale, most: int, away: Ints) -> int:
-    """Give the effort of two groups, the longer first, in multiples of 1/FINEST, or some number above `most`."""
+    """Return the effort of two groups, the longer first, in multiples of 1/FINEST, or some number above `most`."""
     limit = (np.float64(most) + 1.0) / FINEST
     if field.size[a] > 1 or field.size[b] > 1:
         found = box_effort(
@@ -151,7 +151,7 @@ def _effort(field: Field, a: int, b: int, scale: Scale, most: int, away: Ints) -
 
 @jit
 def _known_beyond(field: Field, u: int, v: int) -> int:
-    """Give what the effort is not less than, as v's own search has shown; -1 if that tells nothing."""
+    """Return what the effort is not less than, as v's own search has shown; -1 if that tells nothing."""
     n = field.listed[v]
     if n < field.near.shape[1] or field.born[u] > field.searched[v]:
         return -1

@@ -16,13 +16,13 @@ __all__ = ["Samples", "Scratch", "group_cost", "samples_within", "scratch_for"]
 
 
 def scratch_for(samples: Samples, n_members: int) -> Scratch:
-    """Give room for any group of so many users."""
+    """Return room for any group of so many users."""
     return scratch_of(int(np.sort(np.diff(samples.offsets))[-n_members:].sum()), n_members)
 
 
 @jit
 def group_cost(samples: Samples, members: Ints, n_members: int, bound: float, scratch: Scratch) -> float:
-    """Give the sum of the owner costs of members[:n_members]; inf as soon as it is sure to exceed `bound`."""
+    """Return the sum of the owner costs of members[:n_members]; inf as soon as it is sure to exceed `bound`."""
     for m in range(n_members):
         scratch.share[m] = 1.0 / (samples.offsets[members[m] + 1] - samples.offsets[members[m]])
     return merged_cost(samples, members, n_members, scratch.share, bound, scratch)

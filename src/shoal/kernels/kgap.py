@@ -171,13 +171,13 @@ def fill_places(floors: Floors, start: int, stop: int) -> None:
 
 @jit
 def _apart(low: int, high: int, other_low: int, other_high: int) -> int:
-    """Give how far apart two ranges are, 0 if they touch or overlap."""
+    """Return how far apart two ranges are, 0 if they touch or overlap."""
     return max(0, int(other_low) - high, int(low) - other_high)
 
 
 @jit
 def rough_floor(floors: Floors, a: int, b: int, scale: Scale) -> int:
-    """Give a floor of the sum of efforts: a's first place alone, and whatever is around b."""
+    """Return a floor of the sum of efforts: a's first place alone, and whatever is around b."""
     g = floors.places[a]
     box = floors.box
     hull = floors.hull
@@ -187,7 +187,7 @@ def rough_floor(floors: Floors, a: int, b: int, scale: Scale) -> int:
 
 @jit
 def space_floor(floors: Floors, a: int, b: int, scale: Scale, most: float, away: Ints) -> int:
-    """Give a floor of the sum of efforts by space alone, and fill that of a sample in each place of a."""
+    """Return a floor of the sum of efforts by space alone, and fill that of a sample in each place of a."""
     box = floors.box
     begin = floors.places[b]
     end = begin + floors.n_places[b]
@@ -208,7 +208,7 @@ def space_floor(floors: Floors, a: int, b: int, scale: Scale, most: float, away:
 
 @jit
 def time_floor(floors: Floors, a: int, b: int) -> int:
-    """Give a floor of the sum of efforts by time alone."""
+    """Return a floor of the sum of efforts by time alone."""
     gaps = floors.gaps[b]
     total = 0
     for p in range(floors.offsets[a], floors.offsets[a + 1]):
@@ -218,7 +218,7 @@ def time_floor(floors: Floors, a: int, b: int) -> int:
 
 @jit
 def effort_from(floors: Floors, a: int, b: int, scale: Scale, floor: int, most: float, away: Ints) -> int:
-    """Give the sum of efforts from a's samples to b's, or something above `most` that it is not less than.
+    """Return the sum of efforts from a's samples to b's, or something above `most` that it is not less than.
 
     `floor` is the floor of it by space and time, and `away` what `space_floor` filled.
     """
@@ -243,7 +243,7 @@ def effort_from(floors: Floors, a: int, b: int, scale: Scale, floor: int, most: 
 
 @jit
 def longer(offsets: Ints, u: int, v: int) -> tuple[int, int]:
-    """Give the two users, first the one whose samples are averaged over: the longer, else first in canonical order."""
+    """Return the two users, first the one whose samples are averaged over: the longer, else the canonical first."""
     of_u = offsets[u + 1] - offsets[u]
     of_v = offsets[v + 1] - offsets[v]
     if of_u > of_v or (of_u == of_v and u < v):
@@ -253,7 +253,7 @@ def longer(offsets: Ints, u: int, v: int) -> tuple[int, int]:
 
 @jit
 def _key(effort: float) -> float:
-    """Give what efforts are compared by: they are equal if they are to TIE."""
+    """Return what efforts are compared by: they are equal if they are to TIE."""
     return float(np.rint(effort / TIE))
 
 

@@ -89,7 +89,7 @@ def hold(
     bounds: Ints,
     sizes: Ints,
 ) -> Held:
-    """Give what the records of a subset hold in each epoch of a window, what this round (`turn`) brings left out.
+    """Return what the records of a subset hold in each epoch of a window, what this round (`turn`) brings left out.
 
     `piece` and `place` are of everybody in the window; recent[w, u] are the targets of user u in windows[w], one of
     the last ones. A target of a window holds in the epochs that it has in common with this one.
@@ -164,7 +164,7 @@ class Task(NamedTuple):
 
 
 def task_of(parts: Parts, subset: Subset, held: Held, marks: Marks, others: Others, turn: int, forever: bool) -> Task:
-    """Give a round with its room."""
+    """Return a round with its room."""
     most = int(np.diff(held.offsets).max(initial=0)) + 1
     longest = int(parts.sizes[held.pieces].max(initial=1))
     scratch: Scratch = scratch_of(longest * most if longest > 1 else 1, most)
@@ -183,7 +183,7 @@ def arc_costs(task: Task, near: Ints, cost: Floats) -> None:
 
 @jit
 def _cost(task: Task, a: int, b: int) -> float:
-    """Give what a's samples lose on average (003 Eq. 4), summed over epochs, if her record also takes in b.
+    """Return what a's samples lose on average (003 Eq. 4), summed over epochs, if her record also takes in b.
 
     It counts more where a's record is likely to hold what b does next, or did last, outside the window: whoever finds
     b's candidates would learn it from all of them.
@@ -214,7 +214,7 @@ def _cost(task: Task, a: int, b: int) -> float:
 
 @jit
 def _meets(task: Task, a: int, p: int, row: int) -> int:
-    """Say whether a is near the sample in this row, of piece p, in the epoch of it."""
+    """Return whether a is near the sample in this row, of piece p, in the epoch of it."""
     epoch, starts = task.others.epoch, task.others.starts
     low, high = starts[task.subset.user[a]], starts[task.subset.user[a] + 1]
     while low < high:
@@ -253,7 +253,7 @@ def _free(task: Task, a: int, b: int) -> bool:
 
 @jit
 def _without(target: Ints) -> int:
-    """Give how many have no target."""
+    """Return how many have no target."""
     n = 0
     for b in target:
         n += b < 0
@@ -275,7 +275,7 @@ def _cheapest_first(task: Task, near: Ints, cost: Floats, order: Ints, source: I
 
 @jit
 def _take_left(task: Task, source: Ints, now: Floats) -> None:
-    """Give everyone who has none the cheapest target that is left."""
+    """Return everyone who has none the cheapest target that is left."""
     target = task.subset.target[:, task.turn]
     for a in range(len(target)):
         if target[a] >= 0:

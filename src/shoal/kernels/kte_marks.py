@@ -58,7 +58,7 @@ def forget_marks(marks: Marks, window: int) -> None:
 
 @jit
 def may_take(subset: Subset, marks: Marks, turn: int, forever: bool, a: int, b: int) -> bool:
-    """Say whether a's record may take in b."""
+    """Return whether a's record may take in b."""
     if a == b:
         return False
     for q in range(subset.target.shape[1]):

@@ -45,7 +45,7 @@ class Groups(NamedTuple):
 
 
 def groups_for(n_users: int, k: int) -> Groups:
-    """Give an empty partition."""
+    """Return an empty partition."""
     n_groups = n_users // k
     return Groups(
         np.full((n_groups, 2 * k - 1), NOBODY, np.int64),
@@ -92,7 +92,7 @@ def remove(groups: Groups, user: int) -> None:
 
 @jit
 def cost_with(samples: Samples, groups: Groups, g: int, user: int, bound: float, room: Ints, scratch: Scratch) -> float:
-    """Give what a group would cost with one more user."""
+    """Return what a group would cost with one more user."""
     size = groups.size[g]
     for i in range(size):
         room[i] = groups.members[g, i]
@@ -104,7 +104,7 @@ def cost_with(samples: Samples, groups: Groups, g: int, user: int, bound: float,
 def cost_replaced(
     samples: Samples, groups: Groups, g: int, place: int, user: int, bound: float, room: Ints, scratch: Scratch
 ) -> float:
-    """Give what a group would cost with another user at a place."""
+    """Return what a group would cost with another user at a place."""
     size = groups.size[g]
     for i in range(size):
         room[i] = groups.members[g, i]
@@ -114,7 +114,7 @@ def cost_replaced(
 
 @jit
 def cost_without(samples: Samples, groups: Groups, g: int, place: int, room: Ints, scratch: Scratch) -> float:
-    """Give what a group would cost without the user at a place; remembered until the group changes."""
+    """Return what a group would cost without the user at a place; remembered until the group changes."""
     if groups.without[g, place] < 0.0:
         size = groups.size[g]
         for i in range(size):

@@ -49,7 +49,7 @@ def pair_owner_costs(
     latest: NDArray[np.uint64],
     floats: Floats,
 ) -> tuple[float, float]:
-    """Give the owner cost (003 Eq. 4) of merging two users, in both roles.
+    """Return the owner cost (003 Eq. 4) of merging two users, in both roles.
 
     One sort-merge serves two recursions: a's weights and b's. Rows [a_from, a_to) and [b_from, b_to) of t, x, y are
     the users' samples. `ints` (5, n), `latest` (n,) and `floats` (4, n) are scratch, n more than both users' samples

@@ -15,7 +15,7 @@ _TINY = 2.0**-54
 
 @jit
 def laplace_radius(q: Any) -> Any:
-    """Give the radius, in units of 1/ε, that is exceeded with probability q: the s ≥ 0 with (1 + s) exp(-s) = q.
+    """Return the radius, in units of 1/ε, that is exceeded with probability q: the s ≥ 0 with (1 + s) exp(-s) = q.
 
     That is -1 - W₋₁(-q/e), the inverse of the distribution function by the lower branch of Lambert's W; found by
     Halley's steps from its two expansions, to the last digits of a double.

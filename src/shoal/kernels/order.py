@@ -103,7 +103,7 @@ def unpack_users(
 
 
 def packed_slots(packed: Packed, users: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Give the user and the t of every row of some users.
+    """Return the user and the t of every row of some users.
 
     >>> i = np.array([1, 0, 1, 1], dtype=np.int32)
     >>> [a.tolist() for a in packed_slots(pack_rows(i, i, i, i, 3), np.arange(3))]
@@ -151,7 +151,7 @@ def rank_users(
 
 
 def _number_cells(x: NDArray[np.int32], y: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Give the sorted distinct cells, packed so that integer order is (x, y) order, and the number of each row's."""
+    """Return the sorted distinct cells, packed so that integer order is (x, y) order, and the number of each row's."""
     packed = (x.astype(np.int64) << 32) | (y.astype(np.int64) + 2**31)
     places, rank = np.unique(packed, return_inverse=True)
     return places, rank.astype(np.int32)

@@ -26,7 +26,7 @@ def home_cells(x: Ints32, y: Ints32, offsets: Ints, home_x: Ints32, home_y: Ints
 
 @jit
 def sampling_gaps(t: Ints32, offsets: Ints, users: Ints) -> Ints32:
-    """Give the time from each sample to the next of the same user, of some users."""
+    """Return the time from each sample to the next of the same user, of some users."""
     n = 0
     for u in users:
         n += offsets[u + 1] - offsets[u] - 1

@@ -65,7 +65,7 @@ def cheapest_entries(offsets: Ints, other: Ints, cost: Floats, n: int) -> Ints:
 
 @jit
 def capped_entries(offsets: Ints, other: Ints, cost: Floats, order: Ints, n: int, most: int) -> Ints:
-    """Give the same if every neighbour may be chosen `most` times only, by the lists in this order."""
+    """Return the same if every neighbour may be chosen `most` times only, by the lists in this order."""
     n_users = len(offsets) - 1
     chosen = np.full((n_users, n), -1, np.int64)
     times = np.zeros(n_users, np.int64)
@@ -80,7 +80,7 @@ def capped_entries(offsets: Ints, other: Ints, cost: Floats, order: Ints, n: int
 
 @jit
 def join_clusters(offsets: Ints, other: Ints, cost: Floats, order: Ints, k: int) -> Ints:
-    """Give everybody's cluster, named after one of its members: all have k members or more.
+    """Return everybody's cluster, named after one of its members: all have k members or more.
 
     In this order, whoever has none takes her k-1 cheapest free neighbours; who finds fewer joins the cluster of
     her cheapest neighbour that has one, or, if no neighbour ever gets one, the first cluster of all.

@@ -17,7 +17,7 @@ _BLOCK = 16  # segments that share a bounding ball
 
 @jit
 def _to_arc(p: Any, frame: Any, ax: Any, ay: Any, az: Any, bx: Any, by: Any, bz: Any) -> Any:
-    """Give the distance from a point to the arc between two others, on the map seen from the Earth's centre.
+    """Return the distance from a point to the arc between two others, on the map seen from the Earth's centre.
 
     That map (gnomonic, on the tangent plane at the point) shows great circles as straight lines, so that an arc does
     not dip below the surface as its chord does. `frame` holds the unit vectors up, east and north at the point.
@@ -41,7 +41,7 @@ def _to_arc(p: Any, frame: Any, ax: Any, ay: Any, az: Any, bx: Any, by: Any, bz:
 
 @jit
 def _balls(x: Any, y: Any, z: Any, begin: Any, end: Any, block: Any) -> Any:
-    """Give centre and radius of balls around the segments of a trace, `block` at a time, arcs included."""
+    """Return centre and radius of balls around the segments of a trace, `block` at a time, arcs included."""
     segments = max(end - begin - 1, 1)
     balls = np.empty(((segments + block - 1) // block, 4))
     for n in range(len(balls)):
@@ -63,7 +63,7 @@ def _balls(x: Any, y: Any, z: Any, begin: Any, end: Any, block: Any) -> Any:
 
 @jit
 def _gap(ball: Any, p: Any) -> float:
-    """Give how far a point is from a ball; less than zero inside it."""
+    """Return how far a point is from a ball; less than zero inside it."""
     away = math.sqrt((ball[0] - p[0]) ** 2 + (ball[1] - p[1]) ** 2 + (ball[2] - p[2]) ** 2)
     return float(away - ball[3])
 

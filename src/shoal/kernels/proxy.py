@@ -16,7 +16,7 @@ __all__ = ["nearest_by_proxy", "proxy_distance", "symmetric_pairs"]
 
 @jit
 def proxy_distance(ax: float, ay: float, a_half: float, bx: float, by: float, b_half: float) -> float:
-    """Give D of two squares with centres (ax, ay), (bx, by) and half sides: m in [0, 1) if they overlap.
+    """Return D of two squares with centres (ax, ay), (bx, by) and half sides: m in [0, 1) if they overlap.
 
     Otherwise 1 + the Manhattan distance of the centres, so that all overlapping pairs come first. The Dice
     coefficient c = 2|A∩B| / (|A|+|B|) replaces the paper's 2|A∩B| / |A∪B|, which would leave [0, 1].
@@ -73,7 +73,7 @@ def nearest_by_proxy(x: Floats, y: Floats, half: Floats, start: int, stop: int, 
 
 @jit
 def symmetric_pairs(nearest: Ints) -> tuple[Ints, Ints]:
-    """Give all pairs i < j of which one is in the other's row of `nearest` (rows ascending), sorted; linear."""
+    """Return all pairs i < j of which one is in the other's row of `nearest` (rows ascending), sorted; linear."""
     n_users, size = nearest.shape
     # Who has i in her row, and comes after i: ascending, since rows are scanned in order.
     offsets = np.zeros(n_users + 1, np.int64)

@@ -44,7 +44,7 @@ class Scale(NamedTuple):
 
 @jit
 def _between(a0: int, a1: int, b0: int, b1: int) -> int:
-    """Give how far apart two ranges are, 0 if they touch or overlap."""
+    """Return how far apart two ranges are, 0 if they touch or overlap."""
     return max(0, b0 - a1, a0 - b1)
 
 
@@ -52,7 +52,7 @@ def _between(a0: int, a1: int, b0: int, b1: int) -> int:
 def near_sample(
     t: Ints32, x: Ints32, y: Ints32, i: int, b0: int, b1: int, j: int, scale: Scale, away: int
 ) -> tuple[int, int]:
-    """Give the least effort from sample i to those of b nearer than the cap of time, and which; else the caps, -1.
+    """Return the least effort from sample i to those of b nearer than the cap of time, and which; else the caps, -1.
 
     j is the first of b that is not before sample i; none of b is known to cost less than `away` by space alone.
     """
@@ -81,7 +81,7 @@ def near_sample(
 
 @jit
 def any_sample(t: Ints32, x: Ints32, y: Ints32, i: int, b0: int, b1: int, scale: Scale) -> tuple[int, int]:
-    """Give the least effort from sample i to any of b, and the first of b at it."""
+    """Return the least effort from sample i to any of b, and the first of b at it."""
     best = scale.space_cap + scale.time_cap + 1
     at = -1
     for r in range(b0, b1):
@@ -149,7 +149,7 @@ def box_reach(boxes: Ints32, start: int, stop: int, reach: Ints32) -> None:
 
 @jit
 def _space_of(boxes: Ints32, i: int, j: int, n_a: int, n_b: int, scale: Scale) -> int:
-    """Give the part of space in the effort of box i (of a) and box j (of b), n_a + n_b times (Eq. 2, 4-6)."""
+    """Return the part of space in the effort of box i (of a) and box j (of b), n_a + n_b times (Eq. 2, 4-6)."""
     of_a = of_b = 0
     for low in (2, 4):
         left = int(boxes[i, low]) - int(boxes[j, low])
@@ -161,7 +161,7 @@ def _space_of(boxes: Ints32, i: int, j: int, n_a: int, n_b: int, scale: Scale) -
 
 @jit
 def _time_of(boxes: Ints32, i: int, j: int, n_a: int, n_b: int, scale: Scale) -> int:
-    """Give the part of time in the effort of box i (of a) and box j (of b), n_a + n_b times (Eq. 3, 7-9)."""
+    """Return the part of time in the effort of box i (of a) and box j (of b), n_a + n_b times (Eq. 3, 7-9)."""
     left = int(boxes[i, 0]) - int(boxes[j, 0])
     right = int(boxes[j, 1]) - int(boxes[i, 1])
     of_a = max(0, left) + max(0, right)
@@ -173,7 +173,7 @@ def _time_of(boxes: Ints32, i: int, j: int, n_a: int, n_b: int, scale: Scale) ->
 def _near_box(
     boxes: Ints32, reach: Ints32, i: int, b0: int, b1: int, j: int, n_a: int, n_b: int, scale: Scale
 ) -> tuple[int, int]:
-    """Give the least effort from box i to those of b nearer than the cap of time, and which; else the caps, -1."""
+    """Return the least effort from box i to those of b nearer than the cap of time, and which; else the caps, -1."""
     time_cap = scale.time_cap * (n_a + n_b)
     best = scale.space_cap * (n_a + n_b) + time_cap
     at = -1
@@ -200,7 +200,7 @@ def _near_box(
 
 @jit
 def _any_box(boxes: Ints32, i: int, b0: int, b1: int, n_a: int, n_b: int, scale: Scale) -> tuple[int, int]:
-    """Give the least effort from box i to any of b, and the first of b at it."""
+    """Return the least effort from box i to any of b, and the first of b at it."""
     best = (scale.space_cap + scale.time_cap) * (n_a + n_b) + 1
     at = -1
     for r in range(b0, b1):
@@ -258,7 +258,7 @@ def first_is_longer(boxes: Ints32, a0: int, a1: int, b0: int, b1: int) -> bool:
 def box_effort(
     boxes: Ints32, reach: Ints32, a0: int, a1: int, b0: int, b1: int, n_a: int, n_b: int, scale: Scale, most: float
 ) -> float:
-    """Give the stretch effort of two trajectories of boxes (Eq. 10), from 0 to 1; inf as soon as it is above `most`.
+    """Return the stretch effort of two trajectories of boxes (Eq. 10), from 0 to 1; inf as soon as it is above `most`.
 
     Trajectory a is boxes[a0:a1] (t0, t1, x0, x1, y0, y1), sorted, and stands for n_a people; b likewise. Which is the
     longer is found here: the effort is symmetric. Efforts that equal `most` to TIE are given, never inf.

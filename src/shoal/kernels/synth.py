@@ -49,7 +49,7 @@ def _key(seed: Any, user: Any, purpose: Any) -> Any:
 
 
 def shuffled_ids(seed: int, first: int, last: int) -> NDArray[np.int64]:
-    """Give each user number a distinct identifier below 2**53 that looks random: a bijection, never a collision."""
+    """Return each user number a distinct identifier below 2**53 that looks random: a bijection, never a collision."""
     keep = np.uint64(2**53 - 1)
     ids = np.arange(first, last, dtype=np.uint64) ^ (_key(seed, 0, np.uint64(15)) & keep)
     for purpose in range(3):
@@ -72,13 +72,13 @@ def _normal(rng: Any) -> float:
 
 @jit
 def _unit(key: Any) -> float:
-    """Give the uniform number that belongs to a key, without a state."""
+    """Return the uniform number that belongs to a key, without a state."""
     return float(mix(key) >> _S11) * (1.0 / 9007199254740992.0)
 
 
 @jit
 def _pick(cumulative: Any, u: float) -> int:
-    """Give the first index whose cumulative weight exceeds the share u of the whole."""
+    """Return the first index whose cumulative weight exceeds the share u of the whole."""
     target = u * cumulative[-1]
     low, high = 0, len(cumulative) - 1
     while low < high:
@@ -92,7 +92,7 @@ def _pick(cumulative: Any, u: float) -> int:
 
 @jit
 def _spot(land: Any, spots: Any, place: int) -> tuple[float, float]:
-    """Give the point, in metres, where this person is when at `place`: always the same one."""
+    """Return the point, in metres, where this person is when at `place`: always the same one."""
     key = spots + np.uint64(2 * place) * GOLDEN
     radius = land.spread[place] * math.sqrt(-2.0 * math.log(1.0 - _unit(key)))
     angle = 2.0 * math.pi * _unit(key + GOLDEN)
@@ -101,7 +101,7 @@ def _spot(land: Any, spots: Any, place: int) -> tuple[float, float]:
 
 @jit
 def _travel_s(distance_m: float) -> float:
-    """Give door-to-door seconds: on foot, then by bus, then by road between towns."""
+    """Return door-to-door seconds: on foot, then by bus, then by road between towns."""
     if distance_m < 1_500.0:
         return 60.0 + distance_m / 1.3
     if distance_m < 20_000.0:
@@ -291,7 +291,7 @@ def _life_of(land: Any, seed: Any, user: int, diary: Any, days: int, weekday: in
 
 @jit
 def _along(land: Any, spots: Any, a: int, b: int, share: float) -> tuple[float, float]:
-    """Give the point at `share` of the way from place a to place b: the same gentle bend every time."""
+    """Return the point at `share` of the way from place a to place b: the same gentle bend every time."""
     x0, y0 = _spot(land, spots, a)
     x1, y1 = _spot(land, spots, b)
     bend = spots ^ (np.uint64(min(a, b)) * MIX_1 + np.uint64(max(a, b)) * MIX_2)

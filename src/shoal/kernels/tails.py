@@ -21,7 +21,7 @@ NORMAL_TAIL = 2.3263478740408408 / 0.6744897501960817  # (Φ⁻¹(.99)-Φ⁻¹(.
 
 @jit
 def gini_of_sorted(values: Floats) -> float:
-    """Give the Gini coefficient of ascending values, none negative; 0 if all are 0.
+    """Return the Gini coefficient of ascending values, none negative; 0 if all are 0.
 
     G = 2·Σ i·s_(i) / (N·Σ s) - (N+1)/N. Eq. 6 of 001 is misprinted.
     """
@@ -38,14 +38,14 @@ def gini_of_sorted(values: Floats) -> float:
 
 @jit
 def _quantile(values: Floats, percent: int) -> float:
-    """Give the least value that at least so many of a hundred do not exceed: the inverse of the empirical CDF."""
+    """Return the least value that at least so many of a hundred do not exceed: the inverse of the empirical CDF."""
     at = (percent * len(values) + 99) // 100 - 1
     return float(values[at])
 
 
 @jit
 def tail_of_sorted(values: Floats) -> float:
-    """Give the tail weight index of ascending values (001, Eq. 7); NaN if a quarter of them is equal to the median."""
+    """Return the tail weight index of ascending values (k-gap, Eq. 7); NaN if a quarter of them equals the median."""
     middle = _quantile(values, 50)
     upper = _quantile(values, 75) - middle
     if upper == 0.0:

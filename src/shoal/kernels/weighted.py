@@ -53,7 +53,7 @@ class Scratch(NamedTuple):
 
 @jit
 def scratch_of(n_samples: int, n_members: int) -> Scratch:
-    """Give room for merges of up to so many samples of so many members."""
+    """Return room for merges of up to so many samples of so many members."""
     n = n_samples + 1
     return Scratch(
         np.empty((5, n), np.int32),
@@ -123,7 +123,7 @@ def _list_starts(
 def merged_cost(
     samples: Samples, members: Ints, n_members: int, weight_of: Floats, bound: float, scratch: Scratch
 ) -> float:
-    """Give the least Σ c(box) · Σ weight_of[m] of its samples over the merges of members[:n_members].
+    """Return the least Σ c(box) · Σ weight_of[m] of its samples over the merges of members[:n_members].
 
     Gives inf as soon as it is sure to exceed `bound`. Adding a member never lowers it. The recursion is that of
     kernels/merge.py, in one pass over the samples: O(slots · (members + slots in a box)).

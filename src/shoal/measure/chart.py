@@ -89,7 +89,7 @@ class _Scale:
         self.low, self.high = low, high
 
     def at(self, value: float) -> float:
-        """Give where a value stands, at the edge if it is beyond."""
+        """Return where a value stands, at the edge if it is beyond."""
         if self.axis.log:
             share = math.log10(value / self.low) / math.log10(self.high / self.low)
         else:
@@ -97,7 +97,7 @@ class _Scale:
         return round(self.start + min(1.0, max(0.0, share)) * (self.stop - self.start), 1)
 
     def ticks(self) -> list[float]:
-        """Give round values between the edges."""
+        """Return round values between the edges."""
         if self.axis.log:
             first, last = round(math.log10(self.low)), round(math.log10(self.high))
             return [10.0**power for power in range(first, last + 1, max(1, (last - first) // _TICKS))]

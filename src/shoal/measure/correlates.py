@@ -41,7 +41,7 @@ class Properties(NamedTuple):
 def properties(
     people: Trajectories, users: NDArray[np.int64] | None = None, *, threads: int | None = None
 ) -> Properties:
-    """Give the properties of people's movements that 000 looks at (Sec. 8.2); of some users, or of all.
+    """Return the properties of people's movements that 000 looks at (Sec. 8.2); of some users, or of all.
 
     Cost: linear in samples, and a nanosecond for each of the users asked for and each person.
 
@@ -102,7 +102,7 @@ def _pearson(a: NDArray[Any], b: NDArray[np.float64]) -> float | None:
 
 
 def _ranks(values: NDArray[Any]) -> NDArray[np.float64]:
-    """Give ranks, equal values the mean of theirs."""
+    """Return ranks, equal values the mean of theirs."""
     _, which, counts = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
     ranks: NDArray[np.float64] = (last - (counts - 1) / 2)[which]

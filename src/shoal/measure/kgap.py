@@ -13,10 +13,10 @@ from shoal.kernels.kgap import MOST_PLACES, Floors, fill_gaps, fill_places, mean
 from shoal.lists import even_ranges, offsets_of
 from shoal.measure.stretch import Stretch
 from shoal.memory import require_memory
-from shoal.neighbours import homes
 from shoal.parallel import run_ranges
 from shoal.parts import even_parts
 from shoal.progress import SILENT
+from shoal.search import homes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,7 +59,7 @@ class Gaps:
     stretch: Stretch
 
     def table(self) -> pa.Table:
-        """Give `uid, k, gap, space, time`, a row for each user and k. As private as the input: it names people."""
+        """Return `uid, k, gap, space, time`, a row for each user and k. As private as the input: it names people."""
         import pyarrow as pa
 
         from shoal.arrow import to_arrow_array

@@ -92,7 +92,7 @@ def plot_sweep(levels: Sequence[Level]) -> str:
 
 
 def _distribution(name: str, values: NDArray[np.float64], *, colour: int | None = None) -> Curve:
-    """Give the distribution function of values, through points of equal share."""
+    """Return the distribution function of values, through points of equal share."""
     if len(values) == 0:
         return Curve(name=name, x=[], y=[], colour=colour)
     share = np.linspace(0, 1, min(_POINTS, len(values)) + 1)

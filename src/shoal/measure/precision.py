@@ -62,7 +62,7 @@ def precision(release: Release) -> Precision:
 
 
 def samples_in_boxes(release: Release) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Give how many of its owner's samples each box holds, and every owner's cost (003, Eq. 4).
+    """Return how many of its owner's samples each box holds, and every owner's cost (003, Eq. 4).
 
     With owners still to be drawn, those of all who may own the record, and k costs a person. Linear.
     """
@@ -91,7 +91,7 @@ def _mean(values: NDArray[np.float64], weights: NDArray[np.int64]) -> float:
 
 
 def _median(values: NDArray[np.float64], weights: NDArray[np.int64]) -> float:
-    """Give the median of every value repeated as often as it weighs."""
+    """Return the median of every value repeated as often as it weighs."""
     order = np.argsort(values, kind="stable")
     ends = np.cumsum(weights[order])
     total = int(ends[-1]) if len(ends) else 0

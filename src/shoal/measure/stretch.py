@@ -43,7 +43,7 @@ class Stretch:
             raise SettingsError("the weight of space must be above 0 and below 1")
 
     def scale(self, frame: Frame) -> Scale:
-        """Give the cost of a cell and of a slot of a grid in whole numbers, exactly.
+        """Return the cost of a cell and of a slot of a grid in whole numbers, exactly.
 
         >>> from shoal.frame import Frame
         >>> Stretch().scale(Frame(crs=None))
@@ -64,7 +64,7 @@ class Stretch:
 def stretch_effort(
     a: Any, b: Any, *, weights: tuple[int, int] = (1, 1), frame: Frame | None = None, stretch: Stretch | None = None
 ) -> float:
-    """Give the stretch effort Δ of two trajectories (000, Eq. 1-10): 0, they are the same, to 1, nothing is alike.
+    """Return the stretch effort Δ of two trajectories (000, Eq. 1-10): 0, they are the same, to 1, nothing is alike.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def stretch_effort(
 
 
 def _boxes(samples: Any) -> NDArray[np.int64]:
-    """Give samples or boxes as sorted boxes; raises InputError for anything else."""
+    """Return samples or boxes as sorted boxes; raises InputError for anything else."""
     try:
         array = np.asarray(samples)
     except (ValueError, TypeError):

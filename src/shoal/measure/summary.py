@@ -13,7 +13,7 @@ __all__ = ["summary"]
 
 
 def summary(people: Trajectories) -> dict[str, Any]:
-    """Give users, samples, sampling, period (whole days) and area (whole kilometres, tenths of a degree).
+    """Return users, samples, sampling, period (whole days) and area (whole kilometres, tenths of a degree).
 
     >>> import shoal
     >>> figures = summary(shoal.from_arrow(shoal.synthesize(users=20, days=2, seed=1)))

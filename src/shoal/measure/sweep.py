@@ -54,7 +54,7 @@ class Level:
         return self.hidden / self.people
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the form that `--json` prints."""
+        """Return the form that `--json` prints."""
         figures: dict[str, Any] = {"space_m": self.space_m, "time_s": self.time_s, "k": self.k, "people": self.people}
         figures |= {"hidden": self.hidden, "share": self.share}
         return figures | {"gap_median": float(np.median(self.gap)) if len(self.gap) else None}

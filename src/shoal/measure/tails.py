@@ -42,7 +42,7 @@ class Tails:
     ratio: NDArray[np.float64]
 
     def to_dict(self) -> dict[str, Any]:
-        """Give figures about all of them: medians, and shares of those who have the figure."""
+        """Return figures about all of them: medians, and shares of those who have the figure."""
         known = ~np.isnan(self.tail)
         compared = self.ratio[~np.isnan(self.ratio)]
         return {
@@ -59,7 +59,7 @@ class Tails:
 
 
 def gini(values: Any) -> float:
-    """Give the Gini coefficient of values, none negative (001, Eq. 6, corrected); 0 if all are 0.
+    """Return the Gini coefficient of values, none negative (001, Eq. 6, corrected); 0 if all are 0.
 
     >>> gini([1, 1, 1]), gini([0, 0, 0]), round(gini([0, 0, 3]), 3)
     (0.0, 0.0, 0.667)
@@ -68,7 +68,7 @@ def gini(values: Any) -> float:
 
 
 def tail_weight(values: Any) -> float:
-    """Give the tail weight index of values (001, Eq. 7), by the inverse of their empirical distribution function.
+    """Return the tail weight index of values (001, Eq. 7), by the inverse of their empirical distribution function.
 
     A quantile is the least value that enough of them do not exceed (`inverted_cdf` of numpy, type 1 of Hyndman and
     Fan). NaN if a quarter of the values is equal to the median.

@@ -59,7 +59,7 @@ class Unicity:
         return wilson(self.unique, self.people)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the form that `--json` prints and tables hold."""
+        """Return the form that `--json` prints and tables hold."""
         low, high = self.interval
         return {**vars(self), "share": self.share, "low": low, "high": high}
 
@@ -143,7 +143,7 @@ def _refuse(
 def _candidates(
     people: Trajectories, coarse: Coarse, drawn: NDArray[np.int64], most: int, seed: int, threads: int | None, told: Any
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Give how many points are known of each person drawn, and for p = 1…most the users who hold the first p.
+    """Return how many points are known of each person drawn, and for p = 1…most the users who hold the first p.
 
     Beyond the points she has, the number is that of all her points (the columns there are never asked for).
     """

@@ -4,7 +4,7 @@ from shoal.methods.geoind import GeoIndistinguishability
 from shoal.methods.glove import Glove
 from shoal.methods.kconcealment import KConcealment
 from shoal.methods.kscale import KScale
-from shoal.methods.kte_hide import KteHide
+from shoal.methods.kte_hide.method import KteHide
 from shoal.methods.promesse import Promesse
 from shoal.methods.protocol import BoxMethod, CrowdMethod, Estimate, Method, PointMethod
 from shoal.methods.shoal import Shoal

@@ -82,7 +82,7 @@ class GeoIndistinguishability(PointMethod):
     def anonymize(
         self, traces: Traces, *, seed: int | None = None, threads: int | None = None, progress: Progress = SILENT
     ) -> PointRelease:
-        """Give one record for every trace, a point for every fix; see the class for what it guarantees."""
+        """Return one record for every trace, a point for every fix; see the class for what it guarantees."""
         lng, lat = np.empty(traces.fixes), np.empty(traces.fixes)
         draws = None if seed is None else _seeded_draws(traces, seed)
         snap = _snapper(traces)
@@ -118,11 +118,11 @@ class GeoIndistinguishability(PointMethod):
         return Claim("geo-indistinguishability", epsilon_per_m=self.epsilon)
 
     def estimate(self, traces: Traces, *, threads: int | None = None) -> Estimate:
-        """Give what `anonymize` would take."""
+        """Return what `anonymize` would take."""
         return Estimate(_FIX_BYTES * traces.fixes, _FIX_NS * traces.fixes / 1e9 / thread_count(threads))
 
     def _claim_of(self, traces: Traces) -> Claim:
-        """Give the claim with the total of the person with most fixes, their number rounded up to two digits."""
+        """Return the claim with the total of the person with most fixes, their number rounded up to two digits."""
         most = int(np.bincount(traces.users, weights=traces.counts).max())
         unit = 10 ** max(0, len(str(most)) - 2)
         total = -(-most // unit) * unit * self.epsilon
@@ -134,7 +134,7 @@ def _system_draws(count: int) -> NDArray[np.uint64]:
 
 
 def _seeded_draws(traces: Traces, seed: int) -> NDArray[np.uint64]:
-    """Give repeatable draws that depend on the seed and on each trace's own fixes, not on labels or order."""
+    """Return repeatable draws that depend on the seed and on each trace's own fixes, not on labels or order."""
     draws = np.empty((traces.fixes, 2), np.uint64)
     for start, stop in pairwise(traces.offsets.tolist()):
         content = hashlib.blake2b(str(seed).encode(), digest_size=16)
@@ -146,7 +146,7 @@ def _seeded_draws(traces: Traces, seed: int) -> NDArray[np.uint64]:
 
 
 def _snapper(traces: Traces) -> Callable[[Any, Any], tuple[NDArray[np.float64], NDArray[np.float64]]]:
-    """Give the function that moves places to the whole metres of the release's CRS."""
+    """Return the function that moves places to the whole metres of the release's CRS."""
     if traces.frame.crs is None:
         raise SettingsError("points are snapped to metres of a CRS; give one, e.g. --crs EPSG:32650")
     transform = transformer(traces.frame.crs).transform

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from shoal.methods.glove_groups import glove_groups
 from shoal.methods.protocol import CrowdMethod, Estimate
 from shoal.methods.records import group_release, merge_all
 from shoal.parallel import thread_count
 from shoal.progress import SILENT
 from shoal.release import Claim, Release
+from shoal.search.glove_groups import glove_groups
 from shoal.units import Metres, Seconds  # noqa: TC001  pydantic needs them
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Glove(CrowdMethod):
     max_duration_s: Annotated[Seconds, Field(gt=0)] | None = None
 
     def anonymize(self, people: Trajectories, *, threads: int | None = None, progress: Progress = SILENT) -> Release:
-        """Give one record per user, identical within each group; see the class for what it guarantees."""
+        """Return one record per user, identical within each group; see the class for what it guarantees."""
         self.require_enough(people)
         plan, offsets, boxes, _ = glove_groups(
             people,
@@ -96,7 +96,7 @@ class Glove(CrowdMethod):
         return Claim("k-anonymity", k=self.k)
 
     def estimate(self, people: Trajectories, *, threads: int | None = None) -> Estimate:
-        """Give what `anonymize` would take: everybody is searched for among all, and so is every group made."""
+        """Return what `anonymize` would take: everybody is searched for among all, and so is every group made."""
         alone = self.k == 2 and self.variant == "strict"  # nothing is ever compared with a group
         searches = _SEARCHES_PAIRS if alone else _SEARCHES_GROUPS
         nanoseconds = searches * people.samples * (_SAMPLE_NS + _OTHER_NS * len(people))

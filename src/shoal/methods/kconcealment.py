@@ -9,13 +9,13 @@ from pydantic import Field
 
 from shoal.kernels.weighted import grown_costs
 from shoal.lists import even_ranges
-from shoal.methods.constraints import regular_lists
 from shoal.methods.protocol import CrowdMethod, Estimate
 from shoal.methods.records import merge_all
-from shoal.neighbours import pair_costs, proxy_candidates, signatures
 from shoal.parallel import run_ranges, thread_count
 from shoal.progress import SILENT
 from shoal.release import Claim, Members, Release
+from shoal.search import pair_costs, proxy_candidates, signatures
+from shoal.search.constraints import regular_lists
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -44,7 +44,7 @@ class KConcealment(CrowdMethod):
     The k-1 others of everyone are found by k-1 rounds of minimum-cost assignment, the first by the pair costs of
     both, the others by what the whole record comes to cost. Boxes do justice to all members alike (`members`
     objective), so that they tell nothing about the owner; who it is, the writer draws by chance (see
-    `shoal.io.owners`), so that every one of a user's k records is hers with probability exactly 1/k.
+    `shoal.publishing.owners`), so that every one of a user's k records is hers with probability exactly 1/k.
 
     Guarantee: as said; records do not depend on threads, labels, the order of the input or a seed. What it does
     not prevent: whoever intersects the k records of a person knows her movements better than from one.
@@ -60,7 +60,7 @@ class KConcealment(CrowdMethod):
     candidates: Annotated[int, Field(ge=1)] | None = None
 
     def anonymize(self, people: Trajectories, *, threads: int | None = None, progress: Progress = SILENT) -> Release:
-        """Give one record per user, the owners still to be drawn; see the class for what it guarantees."""
+        """Return one record per user, the owners still to be drawn; see the class for what it guarantees."""
         self.require_enough(people)
         matchings = self._matchings(people, threads, progress)
         members = np.sort(matchings, axis=1).ravel()  # a record depends on who is in it, not on who comes first
@@ -83,7 +83,7 @@ class KConcealment(CrowdMethod):
         return Claim("k-concealment", k=self.k)
 
     def estimate(self, people: Trajectories, *, threads: int | None = None) -> Estimate:
-        """Give what `anonymize` would take: the proxy is quadratic, the rest linear in users."""
+        """Return what `anonymize` would take: the proxy is quadratic, the rest linear in users."""
         pairs = len(people) * min(self._candidates(), len(people) - 1)
         nanoseconds = _PROXY_NS * len(people) ** 2 + _MERGE_NS * 2 * pairs * people.counts.mean()
         nanoseconds += _ROUNDS_NS * self.k**2 * people.samples
@@ -94,7 +94,7 @@ class KConcealment(CrowdMethod):
         return max(self.k - 1, self.candidates if self.candidates is not None else 100 * self.k)
 
     def _matchings(self, people: Trajectories, threads: int | None, progress: Progress) -> NDArray[np.int64]:
-        """Give k disjoint perfect matchings of records and users; widen the candidates until there are."""
+        """Return k disjoint perfect matchings of records and users; widen the candidates until there are."""
         squares = signatures(people)
         wanted, costs = self._candidates(), None
 
@@ -119,7 +119,7 @@ def _grown(
     threads: int | None,
     progress: Progress,
 ) -> NDArray[np.float64]:
-    """Give what each record rows[p] would cost all its members if it also took columns[p]."""
+    """Return what each record rows[p] would cost all its members if it also took columns[p]."""
     costs = np.empty(len(rows))
 
     def fill(start: int, stop: int) -> None:

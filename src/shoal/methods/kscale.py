@@ -8,20 +8,20 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from shoal.lists import take_lists
-from shoal.methods.constraints import clusters, k_pick, nu_k_pick
-from shoal.methods.marginal import marginal_pick
 from shoal.methods.protocol import CrowdMethod, Estimate
 from shoal.methods.records import merge_all
-from shoal.neighbours import pair_costs, proxy_candidates, signatures
 from shoal.parallel import thread_count
 from shoal.progress import SILENT
 from shoal.release import Claim, Members, Release
+from shoal.search import pair_costs, proxy_candidates, signatures
+from shoal.search.constraints import clusters, k_pick, nu_k_pick
+from shoal.search.marginal import marginal_pick
 
 if TYPE_CHECKING:
     from shoal.merge import Objective
-    from shoal.methods.constraints import Plan
-    from shoal.neighbours import PairCosts
     from shoal.progress import Progress
+    from shoal.search import PairCosts
+    from shoal.search.constraints import Plan
     from shoal.trajectories import Trajectories
 
 __all__ = ["KScale"]
@@ -81,7 +81,7 @@ class KScale(CrowdMethod):
         return self
 
     def anonymize(self, people: Trajectories, *, threads: int | None = None, progress: Progress = SILENT) -> Release:
-        """Give one record per user; see the class for what it guarantees."""
+        """Return one record per user; see the class for what it guarantees."""
         self.require_enough(people)
         plan = self._plan(people, threads, progress)
         objective: Objective = "members" if self.constraint == "full" else "owner"
@@ -105,7 +105,7 @@ class KScale(CrowdMethod):
         return Claim("k-anonymity" if self.constraint == "full" else "cover", k=self.k)
 
     def estimate(self, people: Trajectories, *, threads: int | None = None) -> Estimate:
-        """Give what `anonymize` would take: the proxy is quadratic, the pair costs linear in users·K·samples."""
+        """Return what `anonymize` would take: the proxy is quadratic, the pair costs linear in users·K·samples."""
         pairs = len(people) * min(self._candidates(), len(people) - 1)
         nanoseconds = _PROXY_NS * len(people) ** 2 + _MERGE_NS * 2 * pairs * people.counts.mean()
         if self.picking == "marginal":
@@ -122,7 +122,7 @@ class KScale(CrowdMethod):
         return self.max_members
 
     def _parameters(self) -> dict[str, Any]:
-        """Give the public parameters: those of the refinements only if they are used."""
+        """Return the public parameters: those of the refinements only if they are used."""
         parameters: dict[str, Any] = {"k": self.k, "constraint": self.constraint, "candidates": self._candidates()}
         if self.picking != "cost":
             parameters["picking"] = self.picking

@@ -63,7 +63,7 @@ class Promesse(PointMethod):
         threads: int | None = None,
         progress: Progress = SILENT,
     ) -> PointRelease:
-        """Give one record for every trace that has more than two points; see the class for what it guarantees."""
+        """Return one record for every trace that has more than two points; see the class for what it guarantees."""
         counts, (ms, lng, lat) = self._walked(traces, threads, progress)
         kept = np.flatnonzero(counts)
         owners = traces.users[kept]
@@ -88,13 +88,13 @@ class Promesse(PointMethod):
         return Claim("none")
 
     def estimate(self, traces: Traces, *, threads: int | None = None) -> Estimate:
-        """Give what `anonymize` would take, by the length of everybody's way: a bound from above."""
+        """Return what `anonymize` would take, by the length of everybody's way: a bound from above."""
         points = int(self._most(traces, threads).sum())
         seconds = (_FIX_NS * traces.fixes + _POINT_NS * points) / 1e9 / thread_count(threads)
         return Estimate(_POINT_BYTES * points + 24 * _BLOCK * thread_count(threads), seconds)
 
     def _most(self, traces: Traces, threads: int | None) -> NDArray[np.int64]:
-        """Give how many points each trace can have at most."""
+        """Return how many points each trace can have at most."""
         most = np.empty(len(traces), np.int64)
         where = traces.offsets, traces.lng, traces.lat, float(self.step_m)
         run_ranges(lambda a, b: most_points(*where, a, b, most), even_ranges(traces.counts, _BLOCK), threads=threads)

@@ -31,7 +31,7 @@ class Estimate:
     seconds: float
 
     def table(self) -> list[tuple[str, str]]:
-        """Give the lines to print."""
+        """Return the lines to print."""
         minutes = f"{self.seconds / 60:.0f} min" if self.seconds >= 90 else f"{max(1, round(self.seconds))} s"
         return [("memory", human_bytes(self.memory_bytes)), ("time", minutes)]
 
@@ -61,11 +61,11 @@ class BoxMethod(Method):
 
     @abstractmethod
     def anonymize(self, people: Trajectories, *, threads: int | None = None, progress: Progress = SILENT) -> Release:
-        """Give the release; the records depend on people and parameters only, never on threads or a seed."""
+        """Return the release; the records depend on people and parameters only, never on threads or a seed."""
 
     @abstractmethod
     def estimate(self, people: Trajectories, *, threads: int | None = None) -> Estimate:
-        """Give what `anonymize` would take, within a factor of two or so."""
+        """Return what `anonymize` would take, within a factor of two or so."""
 
     def require_enough(self, people: Trajectories) -> None:
         """Raise TooFewUsers unless there are at least k people to hide among."""
@@ -96,8 +96,8 @@ class PointMethod(Method):
     def anonymize(
         self, traces: Traces, *, seed: int | None = None, threads: int | None = None, progress: Progress = SILENT
     ) -> PointRelease:
-        """Give the release. Noise, if any, is the operating system's, unless a `seed` makes it repeatable."""
+        """Return the release. Noise, if any, is the operating system's, unless a `seed` makes it repeatable."""
 
     @abstractmethod
     def estimate(self, traces: Traces, *, threads: int | None = None) -> Estimate:
-        """Give what `anonymize` would take; the memory is an upper bound."""
+        """Return what `anonymize` would take; the memory is an upper bound."""

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.merge import Objective
-    from shoal.methods.constraints import Plan
-    from shoal.methods.kte_pieces import Pieces
+    from shoal.methods.kte_hide.pieces import Pieces
     from shoal.progress import Progress
+    from shoal.search.constraints import Plan
     from shoal.trajectories import Trajectories
 
 __all__ = ["group_release", "merge_all"]

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from shoal.methods.partition import EFFORTS, partition
 from shoal.methods.protocol import CrowdMethod, Estimate
 from shoal.methods.records import group_release, merge_all
 from shoal.parallel import thread_count
 from shoal.progress import SILENT
 from shoal.release import Claim, Release
+from shoal.search.partition import EFFORTS, partition
 from shoal.store import NOTHING_KEPT
 from shoal.units import Metres, Seconds  # noqa: TC001  pydantic needs them
 
@@ -66,7 +66,7 @@ class Shoal(CrowdMethod):
         progress: Progress = SILENT,
         store: Store = NOTHING_KEPT,
     ) -> Release:
-        """Give one record per user, identical within each group; see the class for what it guarantees."""
+        """Return one record per user, identical within each group; see the class for what it guarantees."""
         self.require_enough(people)
         plan = partition(people, self.k, EFFORTS[self.effort], threads=threads, progress=progress, store=store)
         offsets, boxes = merge_all(people, plan.offsets, plan.members, "members", threads=threads, progress=progress)
@@ -87,7 +87,7 @@ class Shoal(CrowdMethod):
         return Claim("k-anonymity", k=self.k)
 
     def estimate(self, people: Trajectories, *, threads: int | None = None) -> Estimate:
-        """Give what `anonymize` would take: everything is linear in the number of people."""
+        """Return what `anonymize` would take: everything is linear in the number of people."""
         effort = EFFORTS[self.effort].more(len(people))
         kept = effort.kept(self.k)
         sketch = _SKETCH_NS * len(people) * min(len(people), 16_384)

@@ -54,7 +54,7 @@ class Uniform(BoxMethod):
         threads: int | None = None,  # noqa: ARG002  a few passes through arrays
         progress: Progress = SILENT,
     ) -> Release:
-        """Give one record per user; see the class for what it guarantees."""
+        """Return one record per user; see the class for what it guarantees."""
         cells, slots = self._factors(people)
         with progress.stage("coarsen"):
             offsets, boxes = _coarse_boxes(people, cells, slots)
@@ -76,11 +76,11 @@ class Uniform(BoxMethod):
         return Claim("none")
 
     def estimate(self, people: Trajectories, *, threads: int | None = None) -> Estimate:  # noqa: ARG002
-        """Give what `anonymize` would take."""
+        """Return what `anonymize` would take."""
         return Estimate(_SAMPLE_BYTES * people.samples, _SAMPLE_NS * people.samples / 1e9)
 
     def _factors(self, people: Trajectories) -> tuple[int, int]:
-        """Give how many cells and slots of the data make one of the coarser grid."""
+        """Return how many cells and slots of the data make one of the coarser grid."""
         fine = people.frame.cell_m, people.frame.slot_s
         coarse = self.cell_m or fine[0], self.slot_s or fine[1]
         if coarse[0] % fine[0] or coarse[1] % fine[1]:
@@ -89,7 +89,7 @@ class Uniform(BoxMethod):
 
 
 def _coarse_boxes(people: Trajectories, cells: int, slots: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Give each user's boxes: one for each coarse slot with samples, around the coarse cells of these."""
+    """Return each user's boxes: one for each coarse slot with samples, around the coarse cells of these."""
     origin = people.frame.origin_slot
     slot = (people.t.astype(np.int64) + origin) // slots
     new = np.ones(people.samples, np.bool_)

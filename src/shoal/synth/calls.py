@@ -29,7 +29,7 @@ _WEEKEND = (17, 10, 6, 4, 3, 5, 11, 24, 45, 68, 86, 95, 92, 84, 80, 80, 84, 91, 
 
 
 def calls_block(places: Places, *, seed: int, days: int, weekday: int, samples: float) -> Callable[[int, int], Rows]:
-    """Give the function that makes the calls of users first…last-1: (count per user, second, lat, lng)."""
+    """Return the function that makes the calls of users first…last-1: (count per user, second, lat, lng)."""
     least, most = max(1.0, min(float(days), samples / 2.0)), min(12.0 * samples, days * 8_640.0)
     rates = np.array([_log_mean(samples, least, most), RATE_SIGMA, least, most])
     clock = np.cumsum(np.array([_WEEKDAY, _WEEKEND], dtype=np.float64), axis=1)

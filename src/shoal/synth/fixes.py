@@ -20,7 +20,7 @@ __all__ = ["fixes_block"]
 
 
 def fixes_block(places: Places, *, seed: int, days: int, weekday: int, interval_s: int) -> Callable[[int, int], Rows]:
-    """Give the function that makes the fixes of users first…last-1: (count per user, second, lat, lng)."""
+    """Return the function that makes the fixes of users first…last-1: (count per user, second, lat, lng)."""
 
     def block(first: int, last: int) -> Rows:
         counts, rows = fixes_of(places.land, seed, first, last, days, weekday, float(interval_s))

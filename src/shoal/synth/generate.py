@@ -133,7 +133,7 @@ def _parts(users: int, size: int) -> list[tuple[int, int]]:
 def _batch_maker(
     make: Callable[[int, int], Rows], seed: int, first_day: date
 ) -> Callable[[tuple[int, int]], pa.RecordBatch]:
-    """Give the function from a range of user numbers to their rows."""
+    """Return the function from a range of user numbers to their rows."""
     epoch_s = (first_day - date(1970, 1, 1)).days * 86_400
 
     def batch(part: tuple[int, int]) -> pa.RecordBatch:

@@ -141,7 +141,7 @@ def _nation_towers(count: int, area_km2: float, rng: np.random.Generator) -> _To
 
 
 def _town_sizes(urban: int, capital: int) -> NDArray[np.int64]:
-    """Give the towers of each town: the capital's, then by Zipf's rule, about nine a town, at least one."""
+    """Return the towers of each town: the capital's, then by Zipf's rule, about nine a town, at least one."""
     ranks = np.arange(max(3, round(urban / 9)))
     share = 1.0 / (ranks + 2.5)
     others = np.maximum(1, np.round((urban - capital) * share / share.sum())).astype(np.int64)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from shoal.errors import OutputError, SettingsError
-from shoal.io.private import private_folder
-from shoal.io.write import refuse_existing
+from shoal.folders import private_folder
+from shoal.publishing.write import refuse_existing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.errors import CannotCheck
-from shoal.io.options import read_options
-from shoal.io.pairs import open_pairs
 from shoal.progress import SILENT
+from shoal.reading.options import read_options
+from shoal.seen.pairs import open_pairs
 from shoal.utility.queries import query_distortions
 from shoal.utility.space import spatial_errors
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from shoal.io.events import Input
-    from shoal.io.options import ReadOptions
-    from shoal.io.pairs import Pairs
     from shoal.points import PointRelease
     from shoal.progress import Progress
+    from shoal.reading.events import Input
+    from shoal.reading.options import ReadOptions
     from shoal.release import Release
+    from shoal.seen.pairs import Pairs
     from shoal.traces import Traces
 
 __all__ = ["Evaluation", "evaluate", "evaluate_pairs"]
@@ -56,11 +56,11 @@ class Evaluation:
     seconds: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Give plain types that can be written as JSON."""
+        """Return plain types that can be written as JSON."""
         return asdict(self)
 
     def table(self) -> list[tuple[str, Any]]:
-        """Give the lines to print."""
+        """Return the lines to print."""
         low, high = self.query_distortion_low, self.query_distortion_high
         rows: list[tuple[str, Any]] = [
             ("traces", self.traces),
@@ -134,7 +134,7 @@ def evaluate_pairs(
     threads: int | None = None,
     progress: Progress = SILENT,
 ) -> Evaluation:
-    """Give the figures of an original and a release that are open."""
+    """Return the figures of an original and a release that are open."""
     with progress.stage("range queries"):
         distortions = query_distortions(pairs, queries=queries, seed=seed, threads=threads)
     mean = float(distortions.mean())

@@ -14,7 +14,7 @@ from shoal.parallel import run_ranges
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.io.pairs import Pairs, Track
+    from shoal.seen.pairs import Pairs, Track
     from shoal.traces import Traces
 
 __all__ = ["Queries", "count_queries", "draw_queries", "query_distortions"]
@@ -37,7 +37,7 @@ class Queries(NamedTuple):
 def query_distortions(
     pairs: Pairs, *, queries: int = 1000, seed: int = 0, threads: int | None = None
 ) -> NDArray[np.float64]:
-    """Give the relative error of random range queries (004, Def. 5): |Q(D) - Q(D')| / Q(D) for each.
+    """Return the relative error of random range queries (004, Def. 5): |Q(D) - Q(D')| / Q(D) for each.
 
     A query is around a fix of the original drawn at random, so that its answer is never zero.
     """
@@ -65,7 +65,7 @@ def draw_queries(original: Traces | Track, queries: int, seed: int) -> Queries:
 
 
 def count_queries(traces: Traces | Track, queries: Queries, *, threads: int | None = None) -> NDArray[np.int64]:
-    """Give how many different traces have a point in each query."""
+    """Return how many different traces have a point in each query."""
     size = len(traces.offsets) - 1
     times, lats = np.empty((size, 2), np.int64), np.empty((size, 2))
     trace_bounds(traces.offsets, traces.ms, traces.lat, times, lats)

@@ -14,7 +14,7 @@ from shoal.parallel import run_ranges
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.io.pairs import Pairs
+    from shoal.seen.pairs import Pairs
 
 __all__ = ["spatial_errors"]
 
@@ -24,7 +24,7 @@ _BLOCK = 1 << 18  # points between two looks at Ctrl-C
 def spatial_errors(
     pairs: Pairs, *, most: int = 1_000_000, seed: int = 0, threads: int | None = None
 ) -> NDArray[np.float64]:
-    """Give the distance in metres of published points to the polyline of the trace they were made of.
+    """Return the distance in metres of published points to the polyline of the trace they were made of.
 
     The polyline joins the fixes by arcs, whatever the time. Of more than `most` points, so many are drawn at random,
     by the seed. Raises CannotCheck if nobody says whose record is whose.

@@ -18,7 +18,7 @@ _INT32 = np.iinfo(np.int32)
 
 
 def distinct(values: NDArray[Any]) -> NDArray[Any]:
-    """Give the distinct values in order; much faster than `np.unique`.
+    """Return the distinct values in order; much faster than `np.unique`.
 
     >>> distinct(np.array([3, 1, 3])).tolist()
     [1, 3]
@@ -57,7 +57,7 @@ def blocks(sizes: NDArray[np.int64], rows: int = ROWS) -> Iterator[slice]:
 
 
 def narrow(values: NDArray[Any]) -> NDArray[Any]:
-    """Give whole numbers as int32 if all of them fit, else as int64.
+    """Return whole numbers as int32 if all of them fit, else as int64.
 
     >>> narrow(np.array([1, 2.0])).dtype, narrow(np.array([2**31])).dtype
     (dtype('int32'), dtype('int64'))
@@ -67,7 +67,7 @@ def narrow(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def starts_of(counts: NDArray[Any]) -> NDArray[np.int64]:
-    """Give where lists of these lengths start one after the other, and where the last ends.
+    """Return where lists of these lengths start one after the other, and where the last ends.
 
     >>> starts_of(np.array([2, 0, 3])).tolist()
     [0, 2, 2, 5]
@@ -78,7 +78,7 @@ def starts_of(counts: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def spread(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Give the number of the list of each row; the same as `np.repeat` of 0, 1, 2 …, which blocks other threads.
+    """Return the number of the list of each row; the same as `np.repeat` of 0, 1, 2 …, which blocks other threads.
 
     >>> spread(np.array([2, 0, 3])).tolist()
     [0, 0, 2, 2, 2]

@@ -54,11 +54,11 @@ class Witnesses:
         return np.bincount(pairs // len(self.own), minlength=len(self.own))
 
     def owned(self) -> NDArray[np.int64]:
-        """Give the good pairs in which a user owns the record."""
+        """Return the good pairs in which a user owns the record."""
         return np.flatnonzero(self.good & (self.own[self.users] == self.records))
 
     def checked(self, good: NDArray[np.bool_]) -> Witnesses:
-        """Give the same pairs with the outcome of their check."""
+        """Return the same pairs with the outcome of their check."""
         return replace(self, good=good)
 
 
@@ -105,7 +105,7 @@ def read_audit(
 def read_owners(
     findings: Findings, audit: str | Path | pa.Table, labels: Any, uids: NDArray[np.int64]
 ) -> NDArray[np.int64] | None:
-    """Give the person published as each record of points, or None (and a failure of kind `audit`).
+    """Return the person published as each record of points, or None (and a failure of kind `audit`).
 
     A person may have several records, for a trace can be split; each has one row, in which she is her own member.
     """
@@ -131,7 +131,7 @@ def read_owners(
 
 
 def _slots(findings: Findings, table: pa.Table, slot_s: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Give the first and the last slot that are wholly inside the time of each row; without a time, always."""
+    """Return the first and the last slot that are wholly inside the time of each row; without a time, always."""
     kind, step = pa.timestamp("ms", "UTC"), slot_s * 1000
     try:
         low, high = (_instants(table[name]).cast(kind).to_numpy().astype("datetime64[ms]") for name in _TIMES)
@@ -179,12 +179,12 @@ def _read(audit: str | Path) -> pa.Table:
 
 
 def _users(labels: Any, everyone: Any) -> NDArray[np.int64]:
-    """Give the index of each label among those of the people inside the claim, -1 for unknown ones."""
+    """Return the index of each label among those of the people inside the claim, -1 for unknown ones."""
     return _places(labels, everyone.cast(pa.large_string()))
 
 
 def _positions(numbers: Any, uids: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Give the index of the record with each number, -1 for unknown and missing ones."""
+    """Return the index of the record with each number, -1 for unknown and missing ones."""
     return _places(numbers, pa.array(uids))
 
 

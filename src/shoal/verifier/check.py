@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from shoal.io.options import ReadOptions
     from shoal.progress import Progress
+    from shoal.reading.options import ReadOptions
     from shoal.verifier.audit import Witnesses
     from shoal.verifier.crowd import Crowd
     from shoal.verifier.published import File
@@ -178,7 +178,7 @@ def verify(
 
 
 def _left(memory: int | None, opened: _Opened, audit: Any) -> int | None:
-    """Give what of the memory is left besides the records and the audit, which stay."""
+    """Return what of the memory is left besides the records and the audit, which stay."""
     if memory is None:
         return None
     return max(0, memory - opened.records.nbytes - (audit.nbytes if isinstance(audit, pa.Table) else 0))
@@ -188,7 +188,7 @@ def _reading(options: ReadOptions | None, reading: dict[str, Any]) -> ReadOption
     """Put keywords on top of the reading options."""
     if not reading:
         return options
-    from shoal.io.options import read_options
+    from shoal.reading.options import read_options
 
     return read_options(options, **reading)
 
@@ -240,7 +240,7 @@ def _open(
 
 
 def _audit_of(release: Release) -> pa.Table | None:
-    from shoal.io.write import audit_table
+    from shoal.publishing.write import audit_table
 
     return audit_table(release)
 
@@ -288,7 +288,7 @@ def _asked_k(findings: Findings, k: int | None, header: Header) -> int:
 def _asked_windows(
     findings: Findings, k: int, tau: int | str | None, epsilon: int | str | None, header: Header
 ) -> Windows | None:
-    """Give what is to be checked about windows, None if nothing is.
+    """Return what is to be checked about windows, None if nothing is.
 
     A longer tau than claimed may be asked for where leakage is not claimed (it is a matter of windows of that very
     length). epsilon bounds leakage where that is claimed (it may ask for less) or nothing is claimed; for
@@ -384,7 +384,7 @@ def _check_audit(
 
 
 def _declared(opened: _Opened, suppressed: int | None) -> tuple[int, int]:
-    """Give how many samples are said to be suppressed (none, if nobody says) and how far that may be off."""
+    """Return how many samples are said to be suppressed (none, if nobody says) and how far that may be off."""
     if suppressed is not None:
         return suppressed, 0
     if opened.counts is not None:
@@ -394,7 +394,7 @@ def _declared(opened: _Opened, suppressed: int | None) -> tuple[int, int]:
 
 
 def _stated(opened: _Opened, suppressed: int | None) -> int | None:
-    """Give how many samples at most are said to be suppressed; None if nobody says that some are."""
+    """Return how many samples at most are said to be suppressed; None if nobody says that some are."""
     declared, tolerance = _declared(opened, suppressed)
     return declared + tolerance if declared else None
 
@@ -478,7 +478,7 @@ def _note_result(findings: Findings, opened: _Opened, users: int, k: int, window
 
 
 def _shown(findings: Findings, name: str, k: int, windows: Windows | None) -> Claim:
-    """Give the strongest claim that was shown, if nothing failed; owners are known to be hidden with an audit only."""
+    """Return the strongest claim that was shown, if nothing failed; that owners are hidden needs the audit file."""
     if findings.failures or k == 1:
         return Claim("none")
     if name == "k-anonymity" or (name == "k-concealment" and "audit" in findings.checked):

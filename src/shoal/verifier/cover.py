@@ -135,7 +135,7 @@ def _by_record(
 
 
 def _components(n: int, start: NDArray[np.int64], end: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Give the strongly connected component of each node of a graph."""
+    """Return the strongly connected component of each node of a graph."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -171,7 +171,7 @@ def tally_cover(
     boxes_too: bool = True,
     threads: int | None = None,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Give `count_cover`, and how many of `users` each distinct record was seen to cover on the way."""
+    """Return `count_cover`, and how many of `users` each distinct record was seen to cover on the way."""
     unique = records.distinct()
     if boxes_too:
         unique = _without_copies(people, unique, threads)
@@ -215,14 +215,14 @@ def cover_pairs(
     boxes_too: bool = True,
     threads: int | None = None,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Give the pairs (user, record) that are cover, by user; with `stop_at` no more than so many of a user."""
+    """Return the pairs (user, record) that are cover, by user; with `stop_at` no more than so many of a user."""
     return _finder(people, records, stop_at=stop_at, boxes_too=boxes_too, threads=threads)(users)
 
 
 def _finder(
     people: Original, records: Records, *, stop_at: int | None, boxes_too: bool, threads: int | None
 ) -> Callable[[NDArray[np.int64]], tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Give the function that finds the pairs of some users."""
+    """Return the function that finds the pairs of some users."""
     if boxes_too:
         rarest = index_rarest(records, people, threads=threads)
         return lambda users: covering(people, rarest, users, stop_at=stop_at, threads=threads)[:2]

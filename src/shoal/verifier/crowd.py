@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from shoal.io.events import Events
-    from shoal.io.options import ReadOptions
     from shoal.progress import Progress
+    from shoal.reading.events import Events
+    from shoal.reading.options import ReadOptions
     from shoal.verifier.grid import Grid
 
 __all__ = ["Crowd", "crowd_of", "open_crowd"]
@@ -58,14 +58,14 @@ class Crowd:
         return int(self.counts.sum())
 
     def parts(self) -> Iterator[tuple[int, Original]]:
-        """Give the parts, each with the index of its first user."""
+        """Return the parts, each with the index of its first user."""
         start = 0
         for part in self.read():
             yield start, part
             start += len(part)
 
     def keep(self, samples: list[NDArray[np.bool_]], counts: NDArray[np.int64]) -> Crowd:
-        """Give the same users with some samples only, told part by part, and how many each has then."""
+        """Return the same users with some samples only, told part by part, and how many each has then."""
 
         def read() -> Iterator[Original]:
             return (part.keep(mask) for part, mask in zip(self.read(), samples, strict=True))
@@ -73,7 +73,7 @@ class Crowd:
         return replace(self, counts=counts, read=read)
 
     def whole(self) -> Original:
-        """Give everybody at once; raises TooLarge if they do not fit."""
+        """Return everybody at once; raises TooLarge if they do not fit."""
         if not self.kept:
             raise TooLarge(
                 "this claim is checked with everybody at once, who do not fit into memory; allow more (--memory), "
@@ -99,7 +99,7 @@ def open_crowd(
     work_dir: Path | None,
     progress: Progress,
 ) -> Iterator[Crowd]:
-    """Give the people inside the claim on the grid of the release.
+    """Return the people inside the claim on the grid of the release.
 
     Input: files (parsed by the common reader, with the reading options of the release) or Trajectories that are
     already on that grid. Guarantee: projection, cells, slots, de-duplication and screening are done here, with
@@ -108,8 +108,8 @@ def open_crowd(
     if isinstance(original, Trajectories):
         yield crowd_of(from_trajectories(original, grid, threads))
         return
-    from shoal.io.options import ReadOptions
-    from shoal.io.parts import event_parts
+    from shoal.reading.options import ReadOptions
+    from shoal.reading.parts import event_parts
 
     chosen = options or ReadOptions()
     chosen = chosen.model_copy(update={"crs": grid.crs, "cell_m": grid.cell_m, "slot_s": grid.slot_s})
@@ -140,7 +140,7 @@ def open_crowd(
 
 
 def crowd_of(people: Original) -> Crowd:
-    """Give people who are in memory already.
+    """Return people who are in memory already.
 
     >>> ids = np.array([4, 5])
     >>> len(crowd_of(Original(pa.array(["ann"]), np.array([0, 2]), ids, ids, ids)))

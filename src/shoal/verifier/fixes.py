@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from shoal.io.events import Events
-    from shoal.io.options import ReadOptions
     from shoal.progress import Progress
+    from shoal.reading.events import Events
+    from shoal.reading.options import ReadOptions
 
 __all__ = ["Columns", "Fixes", "open_fixes", "rows_of"]
 
@@ -70,8 +70,8 @@ def open_fixes(
     """
     if isinstance(original, Traces):
         return _of_traces(original, keep=keep)
-    from shoal.io.options import ReadOptions
-    from shoal.io.parts import event_parts
+    from shoal.reading.options import ReadOptions
+    from shoal.reading.parts import event_parts
 
     chosen = options or ReadOptions()
     room = available_bytes() if memory is None else memory
@@ -122,7 +122,7 @@ def _of_events(events: Events, options: ReadOptions, first_ms: int | None, *, wh
     rows_outside = {"repeated": int((~kept).sum()), "of users left out": int((~stays).sum())}
     users, ms, lng, lat = users[stays], ms[stays], lng[stays], lat[stays]
     if options.align_days:
-        from shoal.io.days import aligned
+        from shoal.reading.days import aligned
 
         begun = int(events.epoch_ms.min()) if first_ms is None else first_ms
         moved, early = aligned(
@@ -153,7 +153,7 @@ def _screened(
     few = np.bincount(users, minlength=n_users) < options.min_samples
     idle = np.zeros(n_users, dtype=bool)
     if options.min_active_days > 1:
-        from shoal.io.times import zone
+        from shoal.reading.times import zone
 
         days = zone(options.tz).to_local(ms) // 86_400_000
         idle = np.bincount(users[fresh(users, days)], minlength=n_users) < options.min_active_days
@@ -179,7 +179,7 @@ def _joined(parts: list[Fixes], outside: dict[str, int], rows_outside: dict[str,
 
 
 def rows_of(fixes: Columns, users: NDArray[np.int64], first_ms: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Give each user's first fix from a time on."""
+    """Return each user's first fix from a time on."""
     starts = [
         start + int(np.searchsorted(fixes.ms[start:stop], ms))
         for start, stop, ms in zip(

@@ -62,7 +62,7 @@ class Polygons:
 
 
 def _parse(geometry: Any) -> NDArray[np.float64] | None:
-    """Give the rings of a column of polygons, straight from its buffers; None if one is not a plain polygon."""
+    """Return the rings of a column of polygons, straight from its buffers; None if one is not a plain polygon."""
     if geometry.null_count:
         return None
     if not len(geometry):
@@ -77,6 +77,6 @@ def _parse(geometry: Any) -> NDArray[np.float64] | None:
 
 
 def _plain_geo(geo: bytes | None, bounds: list[float]) -> bool:
-    """Say whether the metadata are those of polygons in degrees, to the letter; they may have the bounds of all."""
+    """Return whether the metadata are those of polygons in degrees, to the letter; they may have the bounds of all."""
     forms = (_COLUMN, {**_COLUMN, "bbox": bounds})
     return parse_json(geo or b"") in [{**_GEO, "columns": {"geometry": form}} for form in forms]

@@ -28,14 +28,14 @@ class Grid:
     slot_s: int
 
     def cells(self, lng: NDArray[np.float64], lat: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Give floor(metres / cell_m) of WGS84 degrees as float64, not finite where the projection has no place."""
+        """Return floor(metres / cell_m) of WGS84 degrees as float64, not finite where the projection has no place."""
         east, north = self._transform(lng, lat, "FORWARD")
         return np.floor(east / self.cell_m), np.floor(north / self.cell_m)
 
     def degrees(
         self, east: NDArray[np.float64], north: NDArray[np.float64], *, threads: int | None = None
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Give the WGS84 longitude and latitude of metres."""
+        """Return the WGS84 longitude and latitude of metres."""
         lng, lat = np.empty_like(east), np.empty_like(north)
 
         def work(start: int, stop: int) -> None:
@@ -47,7 +47,7 @@ class Grid:
         return lng, lat
 
     def slots(self, epoch_ms: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Give floor(UTC epoch seconds / slot_s)."""
+        """Return floor(UTC epoch seconds / slot_s)."""
         return np.floor_divide(epoch_ms, 1000 * self.slot_s)
 
     def _transform(self, first: Any, second: Any, direction: str) -> tuple[Any, Any]:

@@ -115,7 +115,7 @@ def read_header(stated: Any) -> Header | None:
 
 
 def truth_level(method: Any, parameters: dict[str, Any]) -> str:
-    """Give the level of truth that a method promises: only GLOVE with its own merging is not about every member.
+    """Return the level of truth that a method promises: only GLOVE with its own merging is not about every member.
 
     >>> truth_level("glove", {"merge": "two-stage"}), truth_level("glove", {"merge": "k-merge"})
     ('group', 'member')
@@ -146,7 +146,7 @@ def check_header(findings: Findings, stated: dict[str, Any]) -> None:
 
 
 def _is_plain_claim(claim: dict[str, Any]) -> bool:
-    """Say whether a claim is one, to the letter: no other key, no reason but research, no share of many digits."""
+    """Return whether a claim is one, to the letter: no other key, no reason but research, no share of many digits."""
     try:
         understood = Claim.from_dict(claim)
     except ValueError:
@@ -184,7 +184,7 @@ def _is_plain_crs(crs: str | None) -> bool:
 
 
 def _has_own_centre(crs: str | None) -> bool:
-    """Say whether a local projection is centred off whole degrees, or says more than where that is; 14.0 is whole."""
+    """Return whether a local projection is centred off whole degrees or says more than its centre; 14.0 is whole."""
     terms = dict(term.partition("=")[::2] for term in (crs or "").split(" "))
     if terms.get("+proj") not in _LOCAL:
         return False

@@ -78,7 +78,7 @@ def check_identical(
 
 
 def _pairs(people: Crowd, unique: Records, *, whole: bool, threads: int | None) -> Iterator[tuple[int, Pairs]]:
-    """Give who has a sample in every box of which record, block by block, with the index of the block's first user."""
+    """Yield who has a sample in every box of which record, block by block, with the index of the block's first user."""
     index = None
     for start, part in people.parts():
         index = index or index_rarest(unique, part, threads=threads)

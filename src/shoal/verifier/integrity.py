@@ -21,7 +21,7 @@ _COUNTS = {"records", "samples_published", "samples_suppressed", "samples_create
 
 
 def read_manifest(path: Path) -> Any:
-    """Give the manifest beside a release: None if there is none, a string if it is not JSON."""
+    """Return the manifest beside a release: None if there is none, a string if it is not JSON."""
     manifest = path.with_name(path.name + ".manifest.json")
     try:
         return parse_json(manifest.read_bytes())
@@ -63,7 +63,7 @@ def check_manifest(
 
 
 def _same(left: Any, right: Any) -> bool:
-    """Say whether two objects are written alike; 1, 1.0 and true are equal, but not the same."""
+    """Return whether two objects are written alike; 1, 1.0 and true are equal, but not the same."""
     return json.dumps(left, sort_keys=True) == json.dumps(right, sort_keys=True)
 
 

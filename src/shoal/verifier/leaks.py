@@ -87,7 +87,7 @@ def check_bytes(findings: Findings, values: int, file: File) -> None:
 
 
 def _is_tiled(file: File) -> bool:
-    """Say whether column chunks, as Arrow writes them for a release, fill a Parquet file up to its footer."""
+    """Return whether column chunks, as Arrow writes them for a release, fill a Parquet file up to its footer."""
     parquet: Any = file.parquet
     groups = [parquet.row_group(n) for n in range(parquet.num_row_groups)]
     chunks = [group.column(n) for group in groups for n in range(group.num_columns)]

@@ -16,7 +16,7 @@ __all__ = ["with_measured_claim"]
 
 
 def with_measured_claim(release: Release, *, threads: int | None = None, progress: Progress = SILENT) -> Release:
-    """Give a release that a method has just made with the strongest claim about windows that it was found to hold.
+    """Return a release that a method has just made with the strongest claim about windows that it was found to hold.
 
     A release that claims `kte-cover(k, τ)` without a measured leakage is checked in memory, against the people it was
     made of: if no window leaks beyond its ε, it claims `kte-anonymity(k, τ, ε)`, else `kte-cover(k, τ)` with the share

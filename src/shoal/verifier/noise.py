@@ -134,7 +134,7 @@ def compare_with_laplace(
 
 
 def _distribution(s: Any) -> Any:
-    """Give the share of planar Laplace noise within s/ε."""
+    """Return the share of planar Laplace noise within s/ε."""
     return 1 - (1 + s) * np.exp(-s)
 
 
@@ -148,7 +148,7 @@ def _some(count: int) -> NDArray[np.int64]:
 def _shift(
     places: tuple[NDArray[np.float64], ...], rows: NDArray[np.int64], points: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Give the direction and the distance from fixes to their points, along the geodesic."""
+    """Return the direction and the distance from fixes to their points, along the geodesic."""
     from pyproj import Geod
 
     lng, lat, to_lng, to_lat = places

@@ -107,12 +107,12 @@ def check_owned(
 
 
 def _follows(values: NDArray[np.int64]) -> bool:
-    """Say whether a list is in order, reversed, or in runs of like values beyond chance (rank correlations)."""
+    """Return whether a list is in order, reversed, or in runs of like values beyond chance (rank correlations)."""
     return bool(min(_trend(values), _runs(values)) < _LEAST_P)
 
 
 def _trend(values: NDArray[np.int64]) -> float:
-    """Give the p-value of Spearman's correlation with the position, equal values sharing their middle rank."""
+    """Return the p-value of Spearman's correlation with the position, equal values sharing their middle rank."""
     from scipy.special import stdtr
 
     _, which, times = np.unique(values, return_inverse=True, return_counts=True)
@@ -125,7 +125,7 @@ def _trend(values: NDArray[np.int64]) -> float:
 
 
 def _runs(values: NDArray[np.int64]) -> float:
-    """Give the p-value of the correlation of each rank with the next one.
+    """Return the p-value of the correlation of each rank with the next one.
 
     A few rare values side by side would have a heavy tail, so equal values are ranked at random; of several such
     rankings the least suspicious counts.
@@ -146,14 +146,14 @@ def _runs(values: NDArray[np.int64]) -> float:
 
 
 def _too_many(seen: int, expected: float) -> bool:
-    """Say whether chance (a Poisson distribution) hardly ever gives so many, or more."""
+    """Return whether chance (a Poisson distribution) hardly ever gives so many, or more."""
     from scipy.special import gammainc
 
     return bool(gammainc(seen, max(expected, 1e-9)) < _LEAST_P)
 
 
 def _points_at(people: Crowd, records: Catalogue, values: NDArray[np.int64]) -> bool:
-    """Say whether the records with these numbers fit their users more often than shuffled ones do."""
+    """Return whether the records with these numbers fit their users more often than shuffled ones do."""
     from scipy.special import bdtrc
 
     random = np.random.default_rng(len(records))
@@ -175,7 +175,7 @@ def _points_at(people: Crowd, records: Catalogue, values: NDArray[np.int64]) -> 
 
 
 def _label_numbers(labels: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Give the labels as whole numbers (-1 where they are none) and their rank, numerical if all are numbers."""
+    """Return the labels as whole numbers (-1 where they are none) and their rank, numerical if all are numbers."""
     text = labels.cast(pa.large_string())
     fits = pc.match_substring_regex(text, r"^\d{1,18}$")
     numbers = pc.fill_null(pc.if_else(fits, text, None).cast(pa.int64()), -1).to_numpy(zero_copy_only=False)

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from shoal.io.events import Events
-    from shoal.io.options import ReadOptions
+    from shoal.reading.events import Events
+    from shoal.reading.options import ReadOptions
     from shoal.trajectories import Trajectories
     from shoal.verifier.grid import Grid
 
@@ -57,13 +57,13 @@ class Original:
         return np.diff(self.offsets)
 
     def keep(self, samples: NDArray[np.bool_]) -> Original:
-        """Give the same users with some samples only."""
+        """Return the same users with some samples only."""
         offsets = np.searchsorted(np.flatnonzero(samples), self.offsets)
         return replace(self, offsets=offsets, t=self.t[samples], x=self.x[samples], y=self.y[samples])
 
 
 def from_trajectories(people: Trajectories, grid: Grid, threads: int | None) -> Original:
-    """Give Trajectories that are on the grid of the release; samples are sorted and made distinct where needed."""
+    """Return Trajectories that are on the grid of the release; samples are sorted and made distinct where needed."""
     frame = people.frame
     if (frame.crs, frame.cell_m, frame.slot_s) != (grid.crs, grid.cell_m, grid.slot_s):
         raise CannotCheck(
@@ -77,7 +77,7 @@ def from_trajectories(people: Trajectories, grid: Grid, threads: int | None) -> 
 
 
 def _is_sorted(offsets: NDArray[np.int64], t: NDArray[Any], x: NDArray[Any], y: NDArray[Any]) -> bool:
-    """Say whether every user's samples are in order and distinct."""
+    """Return whether every user's samples are in order and distinct."""
     ahead = np.zeros(len(t), dtype=bool)
     ahead[offsets[:-1]] = True
     for start in range(1, len(t), _CHUNK):
@@ -111,7 +111,7 @@ def from_events(events: Events, options: ReadOptions, grid: Grid, threads: int |
 def _granules(
     events: Events, grid: Grid, threads: int | None
 ) -> tuple[NDArray[Any], NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]:
-    """Give (t, x, y) of every event, and which events the CRS can't hold."""
+    """Return (t, x, y) of every event, and which events the CRS can't hold."""
     lng, lat, east, north = events.lng, events.lat, events.east, events.north
     ends = [events.epoch_ms.min(), events.epoch_ms.max()] if len(events) else []
     t = np.empty(len(events), dtype=narrow(grid.slots(np.array(ends, dtype=np.int64))).dtype)
@@ -171,7 +171,7 @@ def arranged(
 def _packed(
     columns: tuple[NDArray[Any], ...], lows: list[int], bits: list[int], threads: int | None
 ) -> NDArray[np.int64]:
-    """Give the distinct rows in order, each as one number."""
+    """Return the distinct rows in order, each as one number."""
     packed = np.zeros(len(columns[0]), dtype=np.int64)
 
     def work(start: int, stop: int) -> None:
@@ -189,7 +189,7 @@ def _packed(
 def _unpacked(
     packed: NDArray[np.int64], like: tuple[NDArray[Any], ...], lows: list[int], bits: list[int], threads: int | None
 ) -> list[NDArray[Any]]:
-    """Give the last columns of packed rows, of the same types as before."""
+    """Return the last columns of packed rows, of the same types as before."""
     columns = [np.empty(len(packed), dtype=column.dtype) for column in like]
 
     def work(start: int, stop: int) -> None:

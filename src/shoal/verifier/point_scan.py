@@ -90,7 +90,7 @@ _NONE = tuple(np.empty(0, kind) for kind in (np.int64, np.int64, np.int64, np.in
 
 
 def scan_point_release(release: PointRelease) -> PointScan:
-    """Give the same of a release that is still in memory."""
+    """Return the same of a release that is still in memory."""
     first, last = release.offsets[:-1], release.offsets[1:] - 1
     edges = release.ms[first], release.ms[last], release.lng[first], release.lat[first]
     columns = release.ms, release.lng, release.lat

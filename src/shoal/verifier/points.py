@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from shoal.io.options import ReadOptions
     from shoal.progress import Progress
+    from shoal.reading.options import ReadOptions
     from shoal.traces import Traces
     from shoal.verifier.fixes import Fixes
     from shoal.verifier.point_scan import PointScan
@@ -56,7 +56,7 @@ class _Opened:
 
 
 def holds_points(release: str | Path | Release | PointRelease) -> bool:
-    """Say whether a release is one of points, by the columns of its file."""
+    """Return whether a release is one of points, by the columns of its file."""
     if isinstance(release, Release | PointRelease):
         return isinstance(release, PointRelease)
     return sorted(open_file(release).names) == sorted(POINT)
@@ -113,7 +113,7 @@ def _open(
 ) -> _Opened | None:
     """Read a release up to its records; None, with the failure noted, if it can't be understood so far."""
     if isinstance(release, PointRelease):
-        from shoal.io.write import audit_table
+        from shoal.publishing.write import audit_table
 
         findings.say("Integrity not checked, nor leaks: the release is in memory, there is no file yet.")
         findings.skip("integrity and leaks")

@@ -63,7 +63,7 @@ class File:
     writer: str = ""
 
     def batches(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
-        """Give its rows, about a million at a time, with some columns (of text: all); raises `CannotCheck`."""
+        """Return its rows, about a million at a time, with some columns (of text: all); raises `CannotCheck`."""
         try:
             if self.is_csv:
                 yield from _open_csv(self.path)
@@ -177,7 +177,7 @@ def read_points(findings: Findings, file: File, odd: Counter[str]) -> Iterator[C
 
 
 def _own_columns(findings: Findings, file: File, chosen: list[str], odd: Counter[str]) -> Iterator[Columns | None]:
-    """Give some columns of a shoal release, which must be of the very types and forms that the format says."""
+    """Return some columns of a shoal release, which must be of the very types and forms that the format says."""
     if not file.is_csv:
         wrong = [name for name in chosen if file.schema.field(name).type != TYPES[name]]
         findings.fail_if(wrong, "leaks", f"{len(wrong)} columns do not have the type that the format says.")
@@ -218,7 +218,7 @@ def _typed_csv(batch: pa.RecordBatch, odd: Counter[str]) -> dict[str, Any] | Non
 
 
 def _typed_loosely(batch: pa.RecordBatch) -> dict[str, Any]:
-    """Give another tool's columns the types of a release; times without a zone are UTC."""
+    """Return another tool's columns the types of a release; times without a zone are UTC."""
     try:
         return {name: _loosely(batch[name], TYPES[name]) for name in batch.schema.names}
     except pa.ArrowException:

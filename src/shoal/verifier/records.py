@@ -61,7 +61,7 @@ class Records:
 
     @cached_property
     def ends(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Give per record its first box, its last box and its bounds, as (R, 6) arrays; empty ones hold nothing."""
+        """Return per record its first box, its last box and its bounds, as (R, 6) arrays; empty ones hold nothing."""
         nothing = np.tile(np.array([1, 0] * 3, dtype=np.int64), (len(self), 1))
         first, last, bounds = nothing.copy(), nothing.copy(), nothing
         full = self.counts > 0
@@ -75,15 +75,15 @@ class Records:
 
     @cached_property
     def groups(self) -> NDArray[np.int64]:
-        """Give each record the number of its group of identical records, numbered by first appearance."""
+        """Return each record the number of its group of identical records, numbered by first appearance."""
         return np.arange(len(self)) if self.unlike else _groups(self, None)
 
     def distinct(self) -> Records:
-        """Give each group of identical records once, weighing as many people as the group's records together."""
+        """Return each group of identical records once, weighing as many people as the group's records together."""
         return self if self.unlike else _merged(self, self.groups)
 
     def take(self, chosen: NDArray[np.int64]) -> Records:
-        """Give some of the records, none twice."""
+        """Return some of the records, none twice."""
         offsets = starts_of(self.counts[chosen])
         boxes = np.empty((int(offsets[-1]), 6), dtype=self.boxes.dtype)
         for part in blocks(np.diff(offsets)):
@@ -91,7 +91,7 @@ class Records:
         return Records(offsets, boxes, self.weights[chosen], self.unlike)
 
     def rows(self, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Give the rows of the boxes of some records, one record after the other."""
+        """Return the rows of the boxes of some records, one record after the other."""
         counts = self.counts[chosen]
         shift = self.offsets[:-1][chosen] - starts_of(counts)[:-1]
         which = spread(counts)
@@ -139,7 +139,7 @@ def _merged(records: Records, groups: NDArray[np.int64]) -> Records:
 
 
 def _groups(records: Records, threads: int | None) -> NDArray[np.int64]:
-    """Give each record the number of its boxes: found by a hash, then compared box by box."""
+    """Return each record the number of its boxes: found by a hash, then compared box by box."""
     digest = _digests(records, threads)
     order = np.argsort(digest, kind="stable")
     new = fresh(digest[order])
@@ -177,7 +177,7 @@ def _digests(records: Records, threads: int | None) -> NDArray[np.uint64]:
 
 
 def _alike(records: Records, left: NDArray[np.int64], right: NDArray[np.int64], threads: int | None) -> bool:
-    """Say whether these pairs of records are all identical."""
+    """Return whether these pairs of records are all identical."""
     if not np.array_equal(records.counts[left], records.counts[right]):
         return False
     differ = []

@@ -109,7 +109,7 @@ def _count_order(odd: Counter[str], columns: Columns, rows: _Rows) -> None:
 
 
 def _granules(odd: Counter[str], columns: Columns, grid: Grid) -> NDArray[Any]:
-    """Give the boxes as inclusive granules, and count the rows with edges off the grid or with nothing inside.
+    """Return the boxes as inclusive granules, and count the rows with edges off the grid or with nothing inside.
 
     A granule counts as held only if it lies wholly inside the published box, so that edges off the grid can't
     gain anything; a row in which something is missing becomes an empty box.

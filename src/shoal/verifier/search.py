@@ -74,7 +74,7 @@ class Pairs(NamedTuple):
 
 @jit
 def _bits(span: int) -> int:
-    """Give the least even b with span < 2**b."""
+    """Return the least even b with span < 2**b."""
     b = 0
     while span >> b:
         b += 2
@@ -201,7 +201,7 @@ def _holds(box: Any, t: int, x: int, y: int) -> bool:
 
 @jit
 def _record_holds(index: BoxIndex, record: int, t: int, x: int, y: int) -> bool:
-    """Say whether a box of the record holds the point."""
+    """Return whether a box of the record holds the point."""
     low, high = index.offsets[record], index.offsets[record + 1]
     if not index.apart[record]:
         while low < high and not _holds(index.boxes[low], t, x, y):
@@ -227,7 +227,7 @@ def _grown(values: Ints) -> Ints:
 def _walk(
     t: Any, x: Any, y: Any, start: int, stop: int, boxes: Any, first: int, last: int, most: int, tally: Ints32
 ) -> tuple[int, int]:
-    """Give how many of the samples start…stop-1 are outside the boxes first…last-1, and how many boxes hold one.
+    """Return how many of the samples start…stop-1 are outside the boxes first…last-1, and how many boxes hold one.
 
     Both come sorted in time, the boxes disjoint. With most >= 0 it stops, saying that too many are outside, as soon
     as there are more than that or a box holds none. `tally`, if it is not empty, counts who holds each sample.
@@ -257,7 +257,7 @@ def _walk(
 
 @jit
 def _pairs_of(people: _Samples, users: Ints, index: BoxIndex, stop_at: int, *, whole: bool) -> tuple[Ints, Ints, Ints]:
-    """Give (user, record, outside) where every box of a record holds a sample of the user; `whole`: with none outside.
+    """Return (user, record, outside) where every box of a record holds a sample of the user; `whole`: none outside.
 
     The index has one box of each record. No more than `stop_at` records of a user are given; -1: all.
     """
@@ -307,7 +307,7 @@ def covering(
     whole: bool = True,
     threads: int | None = None,
 ) -> Pairs:
-    """Give the pairs of these users and records in which every box of the record holds a sample of the user.
+    """Return the pairs of these users and records in which every box of the record holds a sample of the user.
 
     `index` has one box of each record: `index_rarest`. With `whole` (two-way cover) no sample may be outside;
     `stop_at` gives no more than so many records of a user. Guarantee: exact, by user, the same whatever the threads.
@@ -325,7 +325,7 @@ def covering(
 
 @jit
 def _rarest_point(index: BoxIndex, t: Any, x: Any, y: Any, start: int, stop: int) -> int:
-    """Give the point in whose cells are fewest boxes."""
+    """Return the point in whose cells are fewest boxes."""
     mask = len(index.starts) - 2
     fewest = len(index.entry) + 1
     best = start
@@ -342,7 +342,7 @@ def _rarest_point(index: BoxIndex, t: Any, x: Any, y: Any, start: int, stop: int
 
 @jit
 def _holders_of(index: BoxIndex, points: _Samples, queries: Ints, stop_at: int, counts: Ints) -> Ints:
-    """Give the records that hold all points of each query, ascending, `stop_at` at most (-1: all); fill how many."""
+    """Return the records that hold all points of each query, ascending, `stop_at` at most (-1: all); fill how many."""
     t, x, y, offsets = points
     mask = len(index.starts) - 2
     seen = np.full(len(index.apart), -1, np.int64)

@@ -40,7 +40,7 @@ class Verdict:
     shown: Claim | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Give plain types that can be written as JSON."""
+        """Return plain types that can be written as JSON."""
         return {
             "ok": self.ok,
             "failures": list(self.failures),

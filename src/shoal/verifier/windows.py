@@ -166,7 +166,7 @@ def _share(part: int, whole: int) -> float:
 
 
 def _quantile(values: NDArray[np.int64], times: NDArray[np.int64], percent: int) -> int:
-    """Give the least value that at least so many percent of all do not exceed."""
+    """Return the least value that at least so many percent of all do not exceed."""
     if not len(values):
         return 0
     return int(values[np.searchsorted(np.cumsum(times) * 100, percent * int(times.sum()))])

@@ -35,7 +35,7 @@ class Holders(NamedTuple):
 
 @jit
 def no_holders(n_records: int) -> Holders:
-    """Give room for holders among so many records; no sample was looked at."""
+    """Return room for holders among so many records; no sample was looked at."""
     return Holders(
         np.zeros(2, np.int64),
         np.empty(n_records, np.int64),

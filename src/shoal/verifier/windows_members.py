@@ -115,7 +115,7 @@ def _check_part(
 
 @jit
 def _first_after(values: Any, low: int, high: int, least: int) -> int:
-    """Give the first place in low…high-1 of an ascending list whose value is not below `least`, else high."""
+    """Return the first place in low…high-1 of an ascending list whose value is not below `least`, else high."""
     while low < high:
         middle = (low + high) // 2
         if values[middle] < least:
@@ -129,7 +129,7 @@ def _first_after(values: Any, low: int, high: int, least: int) -> int:
 def _check_pair(
     samples: Any, low: int, high: int, kept: _Boxes, claimed: _Claimed, p: int, got: Ints, base: int
 ) -> tuple[int, bool]:
-    """Give how many of the samples low…high-1 the record of a pair holds, and whether each box in its time holds one.
+    """Return how many of the samples low…high-1 the record of a pair holds, and whether each box in its time holds one.
 
     got[q - base] counts the records that hold sample q.
     """

@@ -194,7 +194,7 @@ def look_through(
 
 @jit
 def _holds(boxes: Any, b: int, t: int, x: int, y: int) -> bool:
-    """Say whether a box holds a sample; time first, which tells most."""
+    """Return whether a box holds a sample; time first, which tells most."""
     if t < boxes[b, 0] or t > boxes[b, 1]:
         return False
     return bool(boxes[b, 2] <= x and x <= boxes[b, 3] and boxes[b, 4] <= y and y <= boxes[b, 5])
@@ -202,7 +202,7 @@ def _holds(boxes: Any, b: int, t: int, x: int, y: int) -> bool:
 
 @jit
 def _fits(task: _Task, window: _Window, row: int, first: int, last: int) -> bool:
-    """Say whether a record, the boxes first…last-1, fits a window; box `row` holds the last sample in it."""
+    """Return whether a record, the boxes first…last-1, fits a window; box `row` holds the last sample in it."""
     t, x, y, boxes = task.t, task.x, task.y, task.grid.boxes
     if row + 1 < last and boxes[row + 1, 1] <= window.end:
         return False
@@ -217,7 +217,7 @@ def _fits(task: _Task, window: _Window, row: int, first: int, last: int) -> bool
 
 @jit
 def _times(t: Any, start: int, stop: int) -> Ints:
-    """Give where each distinct time of sorted samples begins, and where the last ends."""
+    """Return where each distinct time of sorted samples begins, and where the last ends."""
     begins = np.empty(stop - start + 1, np.int64)
     n = 0
     for p in range(start, stop):
@@ -230,7 +230,7 @@ def _times(t: Any, start: int, stop: int) -> Ints:
 
 @jit
 def _reaches(t: Any, times: Ints, length: int) -> tuple[Ints, Ints]:
-    """Give for each time where the window that starts there has its last sample, and the one that ends its first."""
+    """Return for each time where the window that starts there has its last sample, and the one that ends its first."""
     start, stop, n = times[0], times[-1], len(times) - 1
     ends, begins = np.empty(n, np.int64), np.empty(n, np.int64)
     end = begin = start
@@ -290,7 +290,7 @@ def _has(told: Any, p: int) -> bool:
 
 @jit
 def _reach(t: Any, start: int, n: int, told: Any, low: int, high: int, begin: int, end: int) -> int:
-    """Give how far the told run beyond the window begin…end, of the samples low…high-1, reaches; the longer side."""
+    """Return how far the told run beyond the window begin…end, of the samples low…high-1, reaches; the longer side."""
     p = high
     while p < n and _has(told, p):
         p += 1
@@ -316,7 +316,7 @@ def _keep(task: _Task, u: int, user: _User, r: int, kept: _Kept, most: int) -> t
 
 @jit
 def _wider(kept: _Kept) -> _Kept:
-    """Give room for twice as many records."""
+    """Return room for twice as many records."""
     n = len(kept.record)
     record = np.empty(2 * n, np.int64)
     fits = np.empty((len(kept.fits), 2 * n), np.uint8)

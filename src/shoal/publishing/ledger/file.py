@@ -1,0 +1,263 @@
+"""The file of a ledger: its form, its lock, and how it is replaced whole.
+
+    shoal ledger 1 ⏎
+    {"key": …, "releases": [{…, "users": n, "grouped": true}, …]} ⏎
+    of each release: n fingerprints (uint64, sorted) and, if grouped, n numbers of groups (int32), little-endian
+    SHA-256 of all that
+
+The file is locked as long as a run works with it. It never changes in place: a new one is written beside it, locked
+and moved over it, so that what is at the path is always whole. A lock counts only if its file still is at the path.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import mmap
+import os
+import stat
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+from pydantic import Field
+
+from shoal.errors import LedgerError, OutputError, SettingsError
+from shoal.folders import private_folder, sync_folder
+from shoal.interrupt import undisturbed
+from shoal.publishing.ledger.fingerprints import KEY_BYTES, People
+from shoal.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+__all__ = ["Entry", "LedgerFile", "open_file"]
+
+_NAME, _FORMAT = b"shoal ledger ", 1
+_SEAL = hashlib.sha256().digest_size
+_CHUNK = 1 << 24
+_TRIES = 20
+
+
+class Entry(Settings):
+    """One release in the ledger. `published` is None for one that was begun and never confirmed: it counts too."""
+
+    release: str
+    sha256: str
+    method: str
+    claim: dict[str, Any]
+    k: int | None
+    period: tuple[str, str]
+    seeded: bool
+    users: Annotated[int, Field(ge=0)]
+    grouped: bool
+    begun: str
+    published: str | None = None
+
+
+class LedgerFile:
+    """An open, locked ledger: its key, and the releases with their people. Make one with `open_file`."""
+
+    def __init__(self, path: Path, handle: int, *, fresh: bool) -> None:
+        self._path, self._handle, self._fresh = path, handle, fresh
+        self.key, self.releases = _content(_mapped(handle, path.name), path.name)
+
+    def replace(self, releases: list[tuple[Entry, People]]) -> None:
+        """Write the ledger anew with these releases; afterwards it is that, or, if it raises, what it was."""
+        with undisturbed():
+            new = _write(self._path, self.key, releases, over=True)
+            if new is not None:  # None only where nothing may be replaced
+                os.close(self._handle)
+                self._handle, self.releases = new, releases
+
+    def close(self) -> None:
+        """Let others in; a ledger that came into being for nothing goes."""
+        if self._fresh and not self.releases:
+            self._path.unlink(missing_ok=True)
+        os.close(self._handle)
+
+
+def open_file(path: Path) -> LedgerFile:
+    """Open a ledger, made anew if there is none, for this run alone.
+
+    Raises LedgerError: another run has it, it can't be read or written, others may read it, it is damaged or of
+    another version.
+    """
+    path = path.resolve()
+    if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
+        raise LedgerError(f"the folder of the ledger {path.name} is not there or can't be written to; make it first")
+    for _ in range(_TRIES):
+        handle, fresh = _open_or_make(path)
+        if handle is not None:
+            try:
+                if _is_at(path, handle):
+                    return LedgerFile(path, handle, fresh=fresh)
+            except BaseException:
+                os.close(handle)
+                raise
+            os.close(handle)
+    raise LedgerError(f"the ledger {path.name} is being replaced all the time; wait for other runs")
+
+
+def _open_or_make(path: Path) -> tuple[int | None, bool]:
+    """Return a locked file, and whether it is new; none if another one has come between."""
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise LedgerError(f"the ledger {path.name} is no ordinary file; name another")
+        handle = os.open(path, os.O_RDWR)
+    except FileNotFoundError:
+        return _write(path, os.urandom(KEY_BYTES), [], over=False), True
+    except OSError as error:
+        raise LedgerError(f"the ledger {path.name} can't be opened ({error.strerror}); nothing was published") from None
+    try:
+        _lock(handle, path.name)
+        _refuse_public(handle, path.name)
+    except BaseException:
+        os.close(handle)
+        raise
+    return handle, False
+
+
+def _refuse_public(handle: int, name: str) -> None:
+    if os.fstat(handle).st_mode & 0o077:
+        raise LedgerError(f"the ledger {name} is not private; chmod 600 it, and see who could have read it")
+
+
+def _lock(handle: int, name: str) -> None:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise LedgerError(f"another run is using the ledger {name} now; wait for it, then run this again") from None
+    except OSError as error:
+        raise LedgerError(f"the ledger {name} can't be locked ({error.strerror}); put it on another disk") from None
+
+
+def _is_at(path: Path, handle: int) -> bool:
+    """Whether the open file still is the one at the path."""
+    try:
+        there = path.stat()
+    except FileNotFoundError:
+        return False
+    here = os.fstat(handle)
+    return (there.st_dev, there.st_ino) == (here.st_dev, here.st_ino)
+
+
+def _mapped(handle: int, name: str) -> mmap.mmap:
+    try:
+        return mmap.mmap(handle, 0, access=mmap.ACCESS_READ)
+    except (OSError, ValueError):  # an empty file can't be mapped
+        raise _damaged(name) from None
+
+
+def _damaged(name: str) -> LedgerError:
+    return LedgerError(
+        f"the ledger {name} is damaged, or no ledger; nothing was published. Restore it from a backup: "
+        "without it, nobody knows who was published before"
+    )
+
+
+def _content(mapped: mmap.mmap, name: str) -> tuple[bytes, list[tuple[Entry, People]]]:
+    """Take a ledger apart; raises LedgerError unless all of it is as it was written."""
+    first = mapped[:64].partition(b"\n")[0]
+    version = first.removeprefix(_NAME)
+    if first.startswith(_NAME) and version.isdigit() and int(version) != _FORMAT:
+        raise LedgerError(
+            f"the ledger {name} has the format {int(version)}, not {_FORMAT}: another shoal wrote it; use that one"
+        )
+    data = memoryview(mapped)
+    body, seal = data[:-_SEAL], data[-_SEAL:]
+    digest = hashlib.sha256()
+    for chunk in _chunks(body):
+        digest.update(chunk)
+    if digest.digest() != seal:
+        raise _damaged(name)
+    try:
+        start = len(first) + 1
+        end = mapped.find(b"\n", start)
+        header = json.loads(mapped[start:end])
+        entries = [Entry(**entry) for entry in header["releases"]]
+        return bytes.fromhex(header["key"]), _columns(body[end + 1 :], entries)
+    except (ValueError, TypeError, KeyError, SettingsError):
+        raise _damaged(name) from None
+
+
+def _columns(data: memoryview, entries: list[Entry]) -> list[tuple[Entry, People]]:
+    """Return each release its people; the arrays are views of the mapped file."""
+    releases, at = [], 0
+    for entry in entries:
+        marks = np.frombuffer(data, "<u8", entry.users, at)
+        at += marks.nbytes
+        groups = np.frombuffer(data, "<i4", entry.users, at) if entry.grouped else None
+        at += 0 if groups is None else groups.nbytes
+        releases.append((entry, People(marks, groups)))
+    if at != len(data):
+        raise ValueError("more columns than releases")
+    return releases
+
+
+def _parts(key: bytes, releases: list[tuple[Entry, People]]) -> Iterator[bytes | memoryview]:
+    """Return the pieces of a ledger, but for its seal."""
+    header = {"key": key.hex(), "releases": [entry.model_dump(mode="json") for entry, _ in releases]}
+    yield _NAME + str(_FORMAT).encode() + b"\n" + json.dumps(header).encode() + b"\n"
+    for _, people in releases:
+        yield from _chunks(_bytes(people.fingerprints, "<u8"))
+        if people.groups is not None:
+            yield from _chunks(_bytes(people.groups, "<i4"))
+
+
+def _bytes(column: NDArray[Any], dtype: str) -> memoryview:
+    return np.ascontiguousarray(column, dtype).view(np.uint8).data
+
+
+def _chunks(data: memoryview) -> Iterator[memoryview]:
+    return (data[start : start + _CHUNK] for start in range(0, len(data), _CHUNK))
+
+
+def _write(path: Path, key: bytes, releases: list[tuple[Entry, People]], *, over: bool) -> int | None:
+    """Write a ledger beside its path and move it there, locked; gives the open file, none if one has come between."""
+    handle = -1
+    try:
+        with private_folder(path.parent) as folder:
+            handle = os.open(folder / path.name, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+            _fill(handle, _parts(key, releases))
+            _lock(handle, path.name)
+            if not over and not _linked(folder / path.name, path):
+                os.close(handle)
+                return None
+            if over:
+                (folder / path.name).replace(path)
+            sync_folder(path.parent)
+    except BaseException as error:
+        if handle >= 0:
+            os.close(handle)
+        if not isinstance(error, OSError | OutputError):
+            raise
+        why = getattr(error, "strerror", None) or "no private folder beside it"
+        raise LedgerError(f"the ledger {path.name} can't be written ({why}); choose another place") from None
+    return handle
+
+
+def _linked(source: Path, path: Path) -> bool:
+    """Return a file its second name, unless there is one; by renaming where a file system has no links."""
+    try:
+        path.hardlink_to(source)
+    except FileExistsError:
+        return False
+    except OSError:
+        source.replace(path)
+    return True
+
+
+def _fill(handle: int, parts: Iterator[bytes | memoryview]) -> None:
+    """Write the pieces and their seal; when it returns they are on the disk."""
+    digest = hashlib.sha256()
+    with os.fdopen(os.dup(handle), "wb") as file:
+        for part in parts:
+            digest.update(part)
+            file.write(part)
+        file.write(digest.digest())
+        file.flush()
+        os.fsync(file.fileno())

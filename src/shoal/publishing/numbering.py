@@ -1,0 +1,81 @@
+"""Fresh numbers: in what order the records of a release are published, with no trace of the input's."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal.lists import even_ranges, offsets_of, take_lists
+from shoal.points import PointRelease
+from shoal.publishing.owners import with_random_owners
+from shoal.release import Claim, Members, Release
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Numbered", "numbered", "taken"]
+
+_COPIED = 1 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class Numbered:
+    """A release as it was made, under the claim it is published with, and its records' numbers.
+
+    Record `order[n]` of `release` is published as number n.
+    """
+
+    release: Release | PointRelease
+    order: NDArray[np.int64]
+
+    def members(self) -> Members[Any] | None:
+        """Return who is in which published record."""
+        members: Members[Any] | None = self.release.members
+        if members is None:
+            return None
+        offsets, kept = take_lists(members.offsets, self.order)
+        spans = None if members.spans is None else members.spans[kept]
+        return Members(members.owners[self.order], offsets, members.indices[kept], members.people, spans=spans)
+
+    def renumbered(self) -> Release | PointRelease:
+        """Return the release with its records in the order in which they are published, a copy."""
+        release, order = self.release, self.order
+        if isinstance(release, PointRelease):
+            offsets, ms, lng, lat = taken(release.offsets, order, release.ms, release.lng, release.lat)
+            return replace(release, offsets=offsets, ms=ms, lng=lng, lat=lat, members=self.members())
+        multiplicity = None if release.multiplicity is None else release.multiplicity[order]
+        offsets, boxes = taken(release.offsets, order, release.boxes)
+        return replace(release, offsets=offsets, boxes=boxes, members=self.members(), multiplicity=multiplicity)
+
+
+def numbered(release: Release | PointRelease, seed: int | None) -> Numbered:
+    """Draw the order of the records, from the operating system or from a seed; owners may be left to chance too.
+
+    A seeded release claims nothing unless its records are identical in groups: seeds can be guessed.
+    """
+    n = len(release)
+    chance = None if seed is None else np.random.default_rng(seed)
+    if chance is None:
+        order = np.argsort(np.frombuffer(os.urandom(8 * n), np.uint64), kind="stable")
+    else:
+        order = chance.permutation(n)
+    changed: dict[str, Any] = {}
+    if release.members is not None:
+        changed["members"] = with_random_owners(release.members, chance)
+    if seed is not None and release.claim.name != "k-anonymity":
+        changed["claim"] = Claim("none", why="research")
+    return Numbered(replace(release, **changed), order)
+
+
+def taken(offsets: NDArray[np.int64], records: NDArray[np.int64], *columns: NDArray[Any]) -> list[NDArray[Any]]:
+    """Return the offsets and columns of some records, copied a few at a time."""
+    chosen = offsets_of(np.diff(offsets)[records])
+    copies = [np.empty((chosen[-1], *column.shape[1:]), column.dtype) for column in columns]
+    for start, stop in even_ranges(np.diff(chosen), _COPIED):
+        _, rows = take_lists(offsets, records[start:stop])
+        for copy, column in zip(copies, columns, strict=True):
+            copy[chosen[start] : chosen[stop]] = column[rows]
+    return [chosen, *copies]

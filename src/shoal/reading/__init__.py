@@ -1,0 +1,8 @@
+"""Reading: from files, folders and frames to people, with every dropped row counted."""
+
+from __future__ import annotations
+
+from shoal.reading.read import from_arrow, from_pandas, from_polars, read
+from shoal.reading.traces import read_traces
+
+__all__ = ["from_arrow", "from_pandas", "from_polars", "read", "read_traces"]

@@ -1,0 +1,92 @@
+"""Account: what was read, what was dropped, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = [
+    "BAD_CELL",
+    "BAD_CRS",
+    "BAD_PLACE",
+    "BAD_RANGE",
+    "BAD_ROW",
+    "BAD_TIME",
+    "BAD_USER",
+    "BAD_YEAR",
+    "DUPLICATE",
+    "FEW_DAYS",
+    "FEW_SAMPLES",
+    "LATER_DAY",
+    "NO_ROWS",
+    "OUTSIDE_BBOX",
+    "OUTSIDE_PERIOD",
+    "ROW_RULES",
+    "SAME_FIX",
+    "Account",
+]
+
+BAD_ROW = "not a row of the table"
+BAD_USER = "no user"
+BAD_TIME = "time can't be read"
+BAD_YEAR = "time before 1970 or after 2099"
+BAD_PLACE = "place can't be read"
+BAD_RANGE = "coordinates out of range"
+BAD_CELL = "unknown cell"
+OUTSIDE_PERIOD = "outside the period"
+OUTSIDE_BBOX = "outside the bounding box"
+BAD_CRS = "place that the CRS can't hold"
+DUPLICATE = "same user, same granule"
+SAME_FIX = "same user, time and place"
+LATER_DAY = "of later days than were asked for"
+FEW_SAMPLES = "of users with too few samples"
+FEW_DAYS = "of users with too few active days"
+NO_ROWS = "no usable rows"  # of people all of whose rows broke a rule
+
+# A row is counted under the first rule that it breaks; the position is the code used while reading.
+ROW_RULES = (
+    BAD_ROW,
+    BAD_USER,
+    BAD_TIME,
+    BAD_YEAR,
+    BAD_PLACE,
+    BAD_RANGE,
+    BAD_CELL,
+    OUTSIDE_PERIOD,
+    OUTSIDE_BBOX,
+)
+
+
+@dataclass(frozen=True)
+class Account:
+    """The cleaning of one reading: `rows_read` = everything `dropped` + `kept_rows`.
+
+    `dropped` says how many rows each rule took, in the order in which rules are applied, `users_dropped` how
+    many people are out because no row was left or the screening took them; only rules that fired are there.
+    `notes` are things to say aloud once.
+    It holds counts and column names, no value of the data.
+
+    >>> Account(rows_read=3, dropped={BAD_USER: 1}, kept_rows=2).table()
+    [('rows read', 3), ('no user', 1), ('kept', 2)]
+    """
+
+    rows_read: int
+    dropped: dict[str, int] = field(default_factory=dict)
+    users_dropped: dict[str, int] = field(default_factory=dict)
+    kept_rows: int = 0
+    notes: tuple[str, ...] = ()
+
+    def table(self) -> list[tuple[str, int]]:
+        """Return the lines to print: what, and how many."""
+        users = [(f"users: {rule.removeprefix('of users with ')}", count) for rule, count in self.users_dropped.items()]
+        return [("rows read", self.rows_read), *self.dropped.items(), ("kept", self.kept_rows), *users]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the form that is stored in the private run record."""
+        return {
+            "rows_read": self.rows_read,
+            "dropped": dict(self.dropped),
+            "users_dropped": dict(self.users_dropped),
+            "kept_rows": self.kept_rows,
+            "notes": list(self.notes),
+        }

@@ -1,0 +1,157 @@
+"""Columns: which column holds the user, the time and the place."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from shoal.errors import ColumnsNotFound
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+__all__ = ["Columns", "find_cell_columns", "find_columns", "printable"]
+
+# Names people use, best first: the first tier with a match wins, two matches in one tier are ambiguous.
+_TIERS: dict[str, tuple[frozenset[str], ...]] = {
+    "user": (
+        frozenset({"uid", "user_id", "userid", "user", "msisdn", "imsi", "subscriber", "subscriber_id"}),
+        frozenset({"id", "person_id", "agent_id", "device_id", "vehicle_id", "taxi_id", "mmsi", "traj_id"}),
+    ),
+    "time": (
+        frozenset({"datetime", "timestamp", "time", "time(ms)", "time(s)", "start_time", "date_time"}),
+        frozenset({"event_time", "call_datetime", "ts", "epoch", "epoch_ms", "time_ms", "unix_time", "unixtime"}),
+        frozenset({"date"}),
+    ),
+    "lat": (frozenset({"lat", "latitude"}),),
+    "lng": (frozenset({"lng", "lon", "long", "longitude"}),),
+    "x": (frozenset({"x"}), frozenset({"easting", "east"})),
+    "y": (frozenset({"y"}), frozenset({"northing", "north"})),
+    "cell": (
+        frozenset({"location_id", "cell_id", "cell"}),
+        frozenset({"tower_id", "antenna_id", "site_id", "bts_id", "cid"}),
+    ),
+    "day": (frozenset({"d", "day"}),),
+    "slot": (frozenset({"t", "slot"}),),
+}
+_CELL_FILE = {
+    "id": (frozenset({"id", "cell_id", "location_id", "cell"}), *_TIERS["cell"][1:]),
+    "lat": _TIERS["lat"],
+    "lng": _TIERS["lng"],
+}
+_UNITS = {"time(ms)": "ms", "epoch_ms": "ms", "time_ms": "ms", "time(s)": "s"}
+_PLACES = (("lat", "lng"), ("x", "y"), ("cell",))
+_HOW = "name them one by one, e.g. --columns user=…,time=…,lat=…,lng=…"
+_PLAIN = re.compile(r"[A-Za-z_][\w .()/:-]{0,39}", re.ASCII)
+_DATA = re.compile(r"\s*[+-]?[\d.][\d.,:eETZ/+ -]*", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns to read (by role) and those that are ignored; `unit` when the time's name tells its unit."""
+
+    of: Mapping[str, str]
+    ignored: tuple[str, ...]
+    unit: str | None = None
+
+    @property
+    def place(self) -> str:
+        """How places are given: `degrees`, `metres` (x, y) or `cell`."""
+        return "degrees" if "lat" in self.of else "metres" if "x" in self.of else "cell"
+
+
+def find_columns(names: Sequence[str], given: Mapping[str, str], where: str, *, has_cells: bool = False) -> Columns:
+    """Find the columns by their names, as scikit-mobility, mdl, accio, FlowKit, YJMob100K and others call them.
+
+    Input: the names in the file, those `given` by role, the file's name for messages, and whether a cells
+    file was given. Output: the columns. Raises ColumnsNotFound when a role is missing or ambiguous.
+
+    >>> find_columns(["user_id", "timestamp", "lon", "lat", "speed"], {}, "a.csv").of
+    {'user': 'user_id', 'time': 'timestamp', 'lat': 'lat', 'lng': 'lon'}
+    """
+    chosen = {role: _exact(name, names, role, where) for role, name in given.items()}
+    found: dict[str, str] = {}
+
+    def look(role: str) -> bool:
+        name = chosen.get(role) or _match(role, _TIERS[role], names, where)
+        if name is not None:
+            found[role] = name
+        return name is not None
+
+    if not look("user"):
+        raise _missing("a column for the user", names, where)
+    wants_days = "day" in chosen or "slot" in chosen
+    if (wants_days or not look("time")) and not (look("day") and look("slot")):
+        raise _missing("a column for the time", names, where)
+    for roles in _place_order(chosen, has_cells=has_cells):
+        if all(look(role) for role in roles):
+            break
+        for role in roles:
+            found.pop(role, None)
+    else:
+        raise _missing("columns for the place", names, where)
+    if "cell" in found and not has_cells:
+        raise ColumnsNotFound(f"{where}: places are given as cells; give the file of cells (id, lat, lng) with --cells")
+    ignored = tuple(name for name in names if name not in found.values())
+    unit = _UNITS.get(found["time"].strip().lower()) if "time" in found else None
+    return Columns(found, ignored, unit)
+
+
+def find_cell_columns(names: Sequence[str], where: str) -> dict[str, str]:
+    """Find `id`, `lat`, `lng` in a cells file.
+
+    >>> find_cell_columns(["location_id", "latitude", "longitude"], "cells.csv")
+    {'id': 'location_id', 'lat': 'latitude', 'lng': 'longitude'}
+    """
+    found = {role: _match(role, tiers, names, where) for role, tiers in _CELL_FILE.items()}
+    if missing := [role for role, name in found.items() if name is None]:
+        raise ColumnsNotFound(f"{where}: a cells file has columns id, lat, lng; missing: {', '.join(missing)}")
+    return {role: name for role, name in found.items() if name is not None}
+
+
+def _place_order(chosen: Mapping[str, str], *, has_cells: bool) -> list[tuple[str, ...]]:
+    """Ways of giving a place, what was asked for first."""
+    return sorted(_PLACES, key=lambda roles: not (any(r in chosen for r in roles) or (has_cells and "cell" in roles)))
+
+
+def _exact(name: str, names: Sequence[str], role: str, where: str) -> str:
+    if name in names:
+        return name
+    alike = [n for n in names if n.strip().lower() == name.strip().lower()]
+    if len(alike) != 1:
+        raise _missing(f"the column given for {role}", names, where)
+    return alike[0]
+
+
+def _match(role: str, tiers: tuple[frozenset[str], ...], names: Sequence[str], where: str) -> str | None:
+    for tier in tiers:
+        hits = [name for name in names if name.strip().lower() in tier]
+        if len(hits) > 1:
+            listed = ", ".join(_shown(hits))
+            raise ColumnsNotFound(
+                f"{where}: several columns could be the {role}: {listed}; say which: --columns {role}=…"
+            )
+        if hits:
+            return hits[0]
+    return None
+
+
+def _missing(what: str, names: Sequence[str], where: str) -> ColumnsNotFound:
+    if any(_DATA.fullmatch(name) for name in names):
+        return ColumnsNotFound(f"{where}: the first line seems to hold data, not names; add a line of column names")
+    listed = ", ".join(_shown(names))
+    return ColumnsNotFound(f"{where}: can't find {what}; the columns are: {listed}; {_HOW}")
+
+
+def _shown(names: Sequence[str], most: int = 20) -> list[str]:
+    return [*map(printable, names[:most]), *([f"and {len(names) - most} more"] if len(names) > most else [])]
+
+
+def printable(name: str) -> str:
+    """Return a name fit for a message: plain words only, for a file without a header has data where names should be.
+
+    >>> printable("lat"), printable("39.9")
+    ('lat', '(a column)')
+    """
+    return name if _PLAIN.fullmatch(name) else "(a column)"

@@ -1,0 +1,172 @@
+"""Mapped: trajectories of more rows than fit in memory, made part by part, their samples in files.
+
+Each part is a run of users in canonical order on disk. The runs are merged like those of any external sort: the
+ranks come from each user's number of samples and first sample, which are kept in memory, and from the rest of the
+samples only where those are equal; then each run is read once from its beginning to its end.
+"""
+
+from __future__ import annotations
+
+import gc
+import tempfile
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal.arrow import to_arrow_array
+from shoal.folders import private_folder
+from shoal.parallel import thread_count
+from shoal.progress import SILENT
+from shoal.reading.granules import central_crs, granules, make_frame
+from shoal.reading.screen import Lost, complete, screen
+from shoal.reading.spill import SpillFile, spill_files
+from shoal.trajectories import Trajectories
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy.typing import NDArray
+
+    from shoal.frame import Frame
+    from shoal.progress import Progress
+    from shoal.reading.events import Events
+    from shoal.reading.options import ReadOptions
+    from shoal.reading.parts import EventParts, Spread
+
+__all__ = ["mapped_trajectories"]
+
+_SAMPLES = 1 << 20  # written at a time
+
+
+@dataclass(frozen=True, eq=False)
+class _Run:
+    """A part's users, in canonical order: the number of each one's label, of her samples, and her first sample."""
+
+    users: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    first: tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]
+
+
+def mapped_trajectories(
+    parts: EventParts,
+    spread: Spread,
+    options: ReadOptions,
+    *,
+    threads: int | None = None,
+    work_dir: Path | None = None,
+    progress: Progress = SILENT,
+) -> Trajectories:
+    """Make Trajectories of parts, the same as of the whole, with samples in mapped files.
+
+    Guarantee: memory for one part, and some 100 bytes a user. The files are private, unlinked before they are handed
+    out, and gone with the arrays over them. Raises as `trajectories` does, and OutputError if the disk is full.
+    """
+    crs = options.crs
+    if spread.lng is not None and spread.lat is not None:
+        crs = central_crs(spread.lng, spread.lat)
+    frame = make_frame(crs, spread.first_ms, spread.last_ms, options)
+    lost = Lost()
+    with (
+        private_folder(work_dir or Path(tempfile.gettempdir())) as folder,
+        spill_files(folder, {"run-t": "i4", "run-x": "i4", "run-y": "i4"}) as parted,
+        spill_files(folder, {"t": "i4", "x": "i4", "y": "i4"}) as ordered,
+    ):
+        with progress.stage("project", parts.rows) as advance:
+            runs = list(_runs(parts, frame, options, lost, parted, thread_count(threads), advance))
+        account = complete(parts.account, lost)
+        with progress.stage("sort", account.kept_rows) as advance:
+            order, counts = _merge(runs, parted, ordered, advance)
+        users = np.concatenate([run.users for run in runs])[order]
+        t, x, y = (file.map() for file in ordered)
+    offsets = np.concatenate([[0], np.cumsum(counts)])
+    return Trajectories(offsets, t, x, y, frame, parts.labels.take(to_arrow_array(users)), account)
+
+
+def _runs(
+    parts: EventParts,
+    frame: Frame,
+    options: ReadOptions,
+    lost: Lost,
+    files: list[SpillFile],
+    workers: int,
+    advance: Callable[[float], None],
+) -> Iterator[_Run]:
+    """Write each part's samples, user after user in the part's canonical order, one part after the other."""
+    first_user = end = 0
+    for events in parts:
+        users, offsets, *columns = _gridded(events, frame, options, lost, workers, advance)
+        starts = offsets[:-1]
+        t, x, y = (column[starts] for column in columns)
+        for file, column in zip(files, columns, strict=True):
+            file.write(column, end)
+        yield _Run(first_user + users, np.diff(offsets), (t, x, y))
+        first_user += len(events.labels)
+        end += int(offsets[-1])
+        del events, columns, column  # before the next part is loaded
+        gc.collect()  # the first use compiles kernels, which leaves cycles that hold everything around it
+
+
+def _gridded(
+    events: Events,
+    frame: Frame,
+    options: ReadOptions,
+    lost: Lost,
+    workers: int,
+    advance: Callable[[float], None],
+) -> tuple[NDArray[Any], ...]:
+    """Return the users of a part who stay, in canonical order, and their samples: offsets, t, x, y."""
+    from shoal.kernels.order import pack_rows, unpack_users
+
+    users, t, x, y = granules(events, frame, workers, advance)
+    packed = pack_rows(users, t, x, y, len(events.labels), threads=workers)
+    order = screen(packed, len(events), frame, options, lost)
+    return order, *unpack_users(packed, order, threads=workers, into=(t, x, y))
+
+
+def _merge(
+    runs: list[_Run], parted: list[SpillFile], ordered: list[SpillFile], advance: Callable[[float], None]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Write the samples of all runs in canonical order; give the user at each rank and her number of samples."""
+    from shoal.kernels.order import rank_users
+
+    counts = np.concatenate([run.counts for run in runs])
+    offsets = np.concatenate([[0], np.cumsum(counts)])
+    first = tuple(np.concatenate([run.first[i] for run in runs]) for i in range(3))
+    order = rank_users(offsets, counts, first, tuple(file.map() for file in parted))
+    ranked = counts[order]
+    ends = np.cumsum(ranked)
+    bounds = np.cumsum([0] + [len(run.counts) for run in runs])
+    start = 0
+    while start < len(order):
+        written = int(ends[start - 1]) if start else 0
+        stop = max(start + 1, int(np.searchsorted(ends, written + _SAMPLES, side="right")))
+        rows, places = _chunk(order[start:stop], bounds, offsets, counts)
+        for source, target in zip(parted, ordered, strict=True):
+            samples = np.concatenate([source.read(at, count) for at, count in rows])
+            target.write(samples[places], written)
+        advance(int(ends[stop - 1]) - written)
+        start = stop
+    return order, ranked
+
+
+def _chunk(
+    users: NDArray[np.int64], bounds: NDArray[np.int64], offsets: NDArray[np.int64], sizes: NDArray[np.int64]
+) -> tuple[list[tuple[int, int]], NDArray[np.int64]]:
+    """Return the rows (start, count) in which the samples of some users lie, and where in them each sample is.
+
+    Users of successive ranks that come from one run lie in it one after the other.
+    """
+    by_run = np.sort(users)
+    ends = np.searchsorted(by_run, bounds)
+    rows = []
+    for low, high in pairwise(ends):
+        if low < high:
+            start = int(offsets[by_run[low]])
+            rows.append((start, int(offsets[by_run[high - 1] + 1]) - start))
+    before = np.cumsum(sizes[by_run]) - sizes[by_run]
+    found = np.cumsum(sizes[users]) - sizes[users]
+    shift = before[np.searchsorted(by_run, users)] - found
+    return rows, np.repeat(shift, sizes[users]) + np.arange(int(sizes[users].sum()))

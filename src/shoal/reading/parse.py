@@ -1,0 +1,230 @@
+"""Parse: SQL that turns any input into the same five columns.
+
+Every source becomes rows of `u` (user, BIGINT or VARCHAR), `ms` (epoch milliseconds, NULL for unreadable),
+`kind` (of time: local ones still lack their zone), `a` and `b` (place; NULL or NaN for unreadable). Nothing is
+dropped here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from shoal.errors import ColumnsNotFound, InputError, TooLarge
+from shoal.reading.columns import Columns, find_cell_columns, find_columns
+from shoal.reading.engine import quoted, text_literal
+from shoal.reading.sources import MAX_COLUMNS, Source
+from shoal.reading.times import LOCAL, NUMBER, ZONED, days_sql, kind_sql, number_sql, text_sql
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from shoal.reading.options import ReadOptions
+
+__all__ = ["Parsed", "load_cells", "parse", "rejected_rows"]
+
+_INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
+_NUMBERS = _INTEGERS | {"UBIGINT", "HUGEINT", "UHUGEINT", "FLOAT", "DOUBLE"}
+_NAIVE = {"TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "DATE"}
+_AWARE = {"TIMESTAMP WITH TIME ZONE", "TIMESTAMP_NS WITH TIME ZONE"}
+_TEXT = {"VARCHAR", "UUID"}
+_ONE_KIND = {str(kind) for kind in (LOCAL, NUMBER, ZONED)}
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """A query with columns u, ms, kind, a, b over all sources, and what is known about it."""
+
+    sql: str
+    columns: Columns
+    ignored: tuple[str, ...]
+    text_users: bool
+    kind: int | None  # of all times; None if that differs from row to row
+
+    @property
+    def place(self) -> str:
+        """How places are given: `degrees`, `metres` or `cell`."""
+        return self.columns.place
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Files of equal shape: a table expression and the SQL name and type of each of their columns."""
+
+    table: str
+    sql_names: dict[str, str]
+    types: dict[str, str]
+    columns: Columns
+
+    def of(self, role: str) -> str:
+        return self.sql_names[self.columns.of[role]]
+
+    def type_of(self, role: str) -> str:
+        return self.types[self.columns.of[role]]
+
+
+def parse(engine: Any, sources: Sequence[Source], options: ReadOptions, *, once: bool = True) -> Parsed:
+    """Build the query over all sources.
+
+    With `once` text files are parsed into a temporary table (they are read twice otherwise). Raises
+    ColumnsNotFound for columns that are missing, ambiguous or of a type that can't hold what they should.
+    """
+    shapes: dict[tuple[object, ...], list[Source]] = {}
+    for source in sources:
+        shapes.setdefault(source.shape, []).append(source)
+    groups = [(files, _group(engine, files, options)) for files in shapes.values()]
+    if len({group.columns.place for _, group in groups}) > 1:
+        raise ColumnsNotFound("the files give places in different ways; read them apart, or name the --columns")
+    text_users = any(_base_type(group.type_of("user")) not in _INTEGERS for _, group in groups)
+    parts, kinds = [], set[str]()
+    for number, (files, group) in enumerate(groups):
+        query, kind_of_time = _select(group, options, files[0].name, text_users=text_users)
+        kinds.add(kind_of_time)
+        if once and files[0].kind == "csv":
+            engine.execute(f"CREATE TEMP TABLE part_{number} AS {query}")
+            query = f"SELECT * FROM part_{number}"  # noqa: S608  our own names
+        parts.append(query)
+    kind = int(kinds.pop()) if len(kinds) == 1 and kinds <= _ONE_KIND else None
+    ignored = tuple(dict.fromkeys(name for _, group in groups for name in group.columns.ignored))
+    return Parsed(" UNION ALL ".join(parts), groups[0][1].columns, ignored, text_users, kind)
+
+
+def load_cells(engine: Any, sources: Sequence[Source]) -> None:
+    """Load cells files into a temporary table `cells` (id, lat, lng); raises InputError for contradictions."""
+    if not sources:
+        return
+    name = sources[0].name
+    parts = []
+    for source in sources:
+        table, sql_names, types = _table(engine, [source])
+        found = find_cell_columns(list(sql_names), name)
+        lat, lng = (_number(sql_names[found[r]], types[found[r]], r, name) for r in ("lat", "lng"))
+        identity = f"CAST({sql_names[found['id']]} AS VARCHAR)"
+        parts.append(f"SELECT {identity} AS id, {lat} AS lat, {lng} AS lng FROM {table}")  # noqa: S608
+    valid = "id IS NOT NULL AND abs(lat) <= 90 AND abs(lng) <= 180 AND lower(concat(lat, lng)) NOT LIKE '%nan%'"
+    everything = " UNION ALL ".join(parts)
+    engine.execute(f"CREATE TEMP TABLE cells AS SELECT DISTINCT id, lat, lng FROM ({everything}) WHERE {valid}")  # noqa: S608
+    (rows, ids) = engine.execute("SELECT count(*), count(DISTINCT id) FROM cells").fetchall()[0]
+    if rows == 0:
+        raise InputError(f"{name}: no cell has an id and a place; check the columns id, lat, lng")
+    if rows != ids:
+        raise InputError(f"{name}: some cells have two places; keep one line for each id")
+
+
+def rejected_rows(engine: Any, sources: Sequence[Source], *, first: bool = False) -> int:
+    """Return the number of lines of text that are no rows (or the number of the `first` such line, 0 for none)."""
+    if all(source.kind != "csv" for source in sources):
+        return 0
+    what = "coalesce(min(line), 0)" if first else "count(DISTINCT (scan_id, file_id, line))"
+    (found,) = engine.execute(f"SELECT {what} FROM reject_errors").fetchall()[0]  # noqa: S608
+    return int(found)
+
+
+def _group(engine: Any, files: list[Source], options: ReadOptions) -> _Group:
+    table, sql_names, types = _table(engine, files)
+    columns = find_columns(list(sql_names), options.columns, files[0].name, has_cells=options.cells is not None)
+    return _Group(table, sql_names, types, columns)
+
+
+def _table(engine: Any, files: list[Source]) -> tuple[str, dict[str, str], dict[str, str]]:
+    """Return a table expression over files of one shape, and by column its SQL name and type."""
+    first = files[0]
+    paths = ", ".join(text_literal(file.path) for file in files if file.path is not None)
+    if first.kind == "csv":
+        # Columns are numbered and typed as text: no sniffing, nothing depends on what the names look like.
+        unique = list(dict.fromkeys(first.columns))
+        typed = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(first.columns)))
+        table = (
+            f"read_csv([{paths}], auto_detect = false, header = true, delim = {text_literal(first.delimiter)}, "
+            f"quote = '\"', escape = '\"', columns = {{{typed}}}, store_rejects = true)"
+        )
+        names = {name: f"c{first.columns.index(name)}" for name in unique if first.columns.count(name) == 1}
+        return table, names, dict.fromkeys(names, "VARCHAR")
+    table = f"read_parquet([{paths}])" if first.kind == "parquet" else "input"
+    described = engine.execute(f"DESCRIBE SELECT * FROM {table}").fetchall()  # noqa: S608
+    if len(described) > MAX_COLUMNS:
+        raise TooLarge(f"{first.name}: more than {MAX_COLUMNS:,} columns; keep those for user, time and place")
+    return table, {row[0]: quoted(row[0]) for row in described}, {row[0]: row[1] for row in described}
+
+
+def _select(group: _Group, options: ReadOptions, where: str, *, text_users: bool) -> tuple[str, str]:
+    """Return the query over one group, and SQL for the kind of its times."""
+    user = _user(group.of("user"), group.type_of("user"), where, text=text_users)
+    raw, kind, ms = _time(group, options, where)
+    table = group.table
+    if group.columns.place == "cell":
+        cell = f"CAST({group.of('cell')} AS VARCHAR)"
+        unknown = f"CASE WHEN {cell} IS NULL THEN NULL ELSE 'inf'::DOUBLE END"
+        a, b = f"coalesce(cells.lng, {unknown})", "coalesce(cells.lat, 0)"
+        table = f"{table} LEFT JOIN cells ON {cell} = cells.id"
+    else:
+        roles = ("lng", "lat") if group.columns.place == "degrees" else ("x", "y")
+        a, b = (_number(group.of(role), group.type_of(role), role, where) for role in roles)
+    inner = f"SELECT {user} AS u, {raw} AS raw, {kind} AS kind, {a} AS a, {b} AS b FROM {table}"  # noqa: S608
+    return f"SELECT u, kind, {ms} AS ms, a, b FROM ({inner})", kind  # noqa: S608
+
+
+def _base_type(name: str) -> str:
+    if name.startswith("DECIMAL"):
+        return "DOUBLE"
+    return "VARCHAR" if name.startswith("ENUM") else name
+
+
+def _user(column: str, kind: str, where: str, *, text: bool) -> str:
+    if _base_type(kind) not in _NUMBERS | _TEXT | {"BOOLEAN"}:
+        raise _wrong_type("user", kind, where)
+    if not text:
+        return f"CAST({column} AS BIGINT)"
+    # Whole numbers that pandas stored as floats, because some are missing (NaN), keep their usual spelling.
+    # NaN is told by its spelling, hidden in lower(): see `number_sql`.
+    if kind in {"FLOAT", "DOUBLE"}:
+        whole = f"{column} = floor({column}) AND abs({column}) < 1e15"
+        as_whole, as_float = f"CAST(TRY_CAST({column} AS BIGINT) AS VARCHAR)", f"CAST({column} AS VARCHAR)"
+        finite = f"lower({as_float}) NOT IN ('nan', 'inf', '-inf')"
+        return f"CASE WHEN {whole} THEN {as_whole} WHEN {finite} THEN {as_float} END"
+    label = f"CAST({column} AS VARCHAR)"
+    return f"CASE WHEN {label} <> '' AND NOT contains({label}, chr(0)) THEN {label} END"
+
+
+def _number(column: str, kind: str, role: str, where: str) -> str:
+    base = _base_type(kind)
+    if base in _NUMBERS:
+        return f"CAST({column} AS DOUBLE)"
+    if base == "VARCHAR":
+        return f"TRY_CAST({_text(column)} AS DOUBLE)"
+    raise _wrong_type(role, kind, where)
+
+
+def _text(column: str) -> str:
+    """Return SQL for a text, NULL if it is empty.
+
+    The CASE also hides the column from the optimizer, which would otherwise move a TRY_CAST of a bare column
+    into the CSV reader, where a value that can't be cast rejects the whole row.
+    """
+    text = f"CAST({column} AS VARCHAR)"
+    return f"CASE WHEN {text} <> '' THEN {text} END"
+
+
+def _time(group: _Group, options: ReadOptions, where: str) -> tuple[str, str, str]:
+    """Return SQL for the time as it stands, for its kind, and for the milliseconds of `raw` and `kind`."""
+    if "day" in group.columns.of:
+        day, slot = (_number(group.of(role), group.type_of(role), role, where) for role in ("day", "slot"))
+        return days_sql(day, slot, options.slot_s), str(ZONED), "raw"
+    column, type_ = group.of("time"), group.type_of("time")
+    unit = group.columns.unit if options.time_unit == "auto" and group.columns.unit else options.time_unit
+    base = _base_type(type_)
+    if base in _NAIVE:
+        return f"CAST({column} AS TIMESTAMP)", str(LOCAL), "epoch_ms(raw)"
+    if base in _AWARE:
+        return f"CAST({column} AS TIMESTAMPTZ)", str(ZONED), "epoch_ms(raw)"
+    if base in _NUMBERS:
+        return f"CAST({column} AS DOUBLE)", str(NUMBER), number_sql("raw", unit)
+    if base == "VARCHAR":
+        text = f"CASE WHEN prefix({column}, ' ') THEN ltrim({column}) ELSE {_text(column)} END"
+        return text, kind_sql(text), text_sql("raw", "kind", unit)
+    raise _wrong_type("time", type_, where)
+
+
+def _wrong_type(role: str, kind: str, where: str) -> ColumnsNotFound:
+    kind = kind.partition("(")[0]  # a nested type spells out the names of its fields
+    return ColumnsNotFound(f"{where}: the column for {role} has type {kind}, which can't hold it; see --columns")

@@ -1,0 +1,342 @@
+"""Stream: rows come out of the engine batch by batch, judged and counted; what all ways of reading share."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from shoal.arrow import from_arrow_array, to_arrow_array
+from shoal.errors import BadRows, LikelySwapped, NoValidRows, SettingsError
+from shoal.parallel import thread_count
+from shoal.progress import SILENT
+from shoal.reading.account import (
+    BAD_CELL,
+    BAD_PLACE,
+    BAD_RANGE,
+    BAD_ROW,
+    BAD_TIME,
+    BAD_USER,
+    BAD_YEAR,
+    NO_ROWS,
+    ROW_RULES,
+    Account,
+)
+from shoal.reading.columns import printable
+from shoal.reading.engine import batches, open_engine
+from shoal.reading.parse import Parsed, load_cells, parse, rejected_rows
+from shoal.reading.rules import KEPT, Rows, Rules, judge
+from shoal.reading.sources import Source, find_sources
+from shoal.reading.times import LOCAL, NO_TIME, NUMBER, ZONED, ZULU, zone
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from shoal.progress import Progress
+    from shoal.reading.options import ReadOptions
+
+__all__ = ["Input", "OpenRows", "finish", "kept_rows", "open_rows"]
+
+BATCH = 1 << 17
+_SWAPPED = 0.2  # a share of rows with impossible latitude and possible longitude that is no accident
+_STRICT = {BAD_ROW, BAD_USER, BAD_TIME, BAD_YEAR, BAD_PLACE, BAD_RANGE, BAD_CELL}
+_ROLES = {BAD_USER: ("user",), BAD_TIME: ("time", "day", "slot"), BAD_YEAR: ("time", "day", "slot")}
+
+Input: TypeAlias = str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | pa.Table
+
+
+@dataclass
+class _Tally:
+    """What is noticed while rows stream by."""
+
+    codes: NDArray[np.int64] = field(default_factory=lambda: np.zeros(KEPT + 1, dtype=np.int64))
+    kinds: set[int] = field(default_factory=set)
+    swapped: int = 0
+    whole: bool = True  # whether places given as numbers of cells are whole numbers
+
+
+@dataclass(frozen=True, eq=False)
+class _Inside:
+    """What streaming and accounting need."""
+
+    source: Input
+    sources: Sequence[Source]
+    options: ReadOptions
+    parsed: Parsed
+    rules: Rules
+    engine: Any
+    tally: _Tally
+    memory: int
+    work_dir: Path | None
+
+
+@dataclass(frozen=True, eq=False)
+class OpenRows:
+    """An input whose rows can be streamed once: `labels` sorted, `counts` the rows of each, `total` all rows.
+
+    Take `kept_rows` to its end while the input is open, then `finish` it. `used` tells which labels have rows that
+    are kept, `cell_m` is set where places are numbers of cells.
+    """
+
+    labels: pa.Array
+    counts: NDArray[np.int64]
+    total: int
+    used: NDArray[np.bool_]
+    cell_m: int | None
+    inside: _Inside
+
+    @property
+    def has_degrees(self) -> bool:
+        """Whether places are longitudes and latitudes."""
+        return self.inside.parsed.place != "metres"
+
+
+@contextmanager
+def open_rows(
+    source: Input,
+    options: ReadOptions,
+    *,
+    memory: int,
+    check: Callable[[int], None],
+    threads: int | None = None,
+    work_dir: Path | None = None,
+    progress: Progress = SILENT,
+) -> Iterator[OpenRows]:
+    """Open an input: columns found, users numbered, rows counted.
+
+    `check` is given the number of rows as soon as it is known, before anything large is done, and may raise; for
+    text that is after parsing. The engine takes its share of `memory`.
+    """
+    with progress.stage("look"):
+        sources = _look_at(source)
+        check(sum(one.rows for one in sources))
+    with _open(source, sources, options, thread_count(threads), work_dir, memory) as engine:
+        with progress.stage("parse"):
+            parsed = parse(engine, sources, options)
+            rules = _rules(parsed, options)
+            labels, counts, total = _load_labels(engine, parsed)
+            tally = _Tally()
+            tally.codes[0] = rejected_rows(engine, sources)
+        check(total)
+        cell_m = options.cell_m if parsed.place == "metres" and options.crs is None else None
+        inside = _Inside(source, sources, options, parsed, rules, engine, tally, memory, work_dir)
+        yield OpenRows(labels, counts, total, np.zeros(len(labels), dtype=np.bool_), cell_m, inside)
+
+
+def kept_rows(rows: OpenRows, advance: Callable[[float], None]) -> Iterator[Rows]:
+    """Return the rows that are kept, batch by batch; users are numbers of labels. Others are counted by rule."""
+    inside, tally = rows.inside, rows.inside.tally
+    for batch, kinds in _stream(inside.engine, inside.parsed, inside.options, rows.labels):
+        tally.kinds |= kinds
+        kept = _sift(batch, judge(batch, inside.rules), inside.rules, tally)
+        if rows.cell_m is not None:
+            tally.whole &= bool((np.floor(kept.a) == kept.a).all() and (np.floor(kept.b) == kept.b).all())
+        rows.used[kept.users] = True
+        yield kept
+        advance(len(batch.users))
+
+
+def finish(rows: OpenRows) -> tuple[pa.Array, Account]:
+    """Return the labels that have rows, and the account of the row rules.
+
+    Raises for what is wrong with the whole, or with a row if strict.
+    """
+    inside, tally = rows.inside, rows.inside.tally
+    _check(tally, inside.parsed)
+    if inside.options.strict and any(tally.codes[ROW_RULES.index(rule)] for rule in _STRICT):
+        _raise_bad_row(inside)
+    account = _account(tally, inside.parsed, inside.options)
+    if account.kept_rows == 0:
+        raise NoValidRows(_nothing_left(account, inside.sources))
+    if not tally.whole:
+        raise SettingsError("x and y are not whole numbers: metres need their CRS, e.g. --crs EPSG:32650")
+    if rows.used.all():
+        return rows.labels, account
+    account = replace(account, users_dropped={NO_ROWS: int((~rows.used).sum())})
+    return rows.labels.filter(to_arrow_array(rows.used)), account
+
+
+def _look_at(source: Input) -> list[Source]:
+    if isinstance(source, pa.Table):
+        return [Source("table", "table", rows=source.num_rows, shape=("table",))]
+    return find_sources(source)
+
+
+@contextmanager
+def _open(
+    source: Input,
+    sources: Sequence[Source],
+    options: ReadOptions,
+    threads: int,
+    work_dir: Path | None,
+    memory: int,
+    *,
+    ordered: bool = False,
+) -> Iterator[Any]:
+    """Open the engine on the sources and the cells file."""
+    cells = find_sources(options.cells) if options.cells is not None else []
+    paths = [s.path for s in (*sources, *cells) if s.path is not None]
+    with open_engine(paths, threads=threads, work_dir=work_dir, ordered=ordered, memory=memory) as engine:
+        if isinstance(source, pa.Table):
+            engine.register("input", source)
+        load_cells(engine, cells)
+        yield engine
+
+
+def _rules(parsed: Parsed, options: ReadOptions) -> Rules:
+    if parsed.place == "metres" and options.crs is None and options.bbox is not None:
+        raise SettingsError("a bounding box is in degrees, but the places are grid cells; leave out --bbox")
+    if parsed.place != "metres":
+        limits = Rules(max_a=180, max_b=90, from_cells=parsed.place == "cell")
+    elif options.crs is not None:
+        limits = Rules(max_a=1e8, max_b=1e8, crs=options.crs)
+    else:
+        most = (2**31 - 1) // options.cell_m - 1
+        limits = Rules(max_a=most, max_b=most)
+    return replace(limits, period_ms=options.period_ms(), bbox=options.bbox)
+
+
+def _load_labels(engine: Any, parsed: Parsed) -> tuple[pa.Array, NDArray[np.int64], int]:
+    """Return the users numbers in the order of their labels; return the labels, the rows of each and of all."""
+    users = f"SELECT u, count(*) AS n FROM ({parsed.sql}) WHERE u IS NOT NULL GROUP BY u"  # noqa: S608  our own SQL
+    numbered = "SELECT u, n, CAST(row_number() OVER (ORDER BY u) - 1 AS INTEGER) AS code"
+    engine.execute(f"CREATE TEMP TABLE labels AS {numbered} FROM ({users})")
+    labels = engine.sql("SELECT u, n FROM labels ORDER BY code").to_arrow_table().combine_chunks()
+    (total,) = engine.execute(f"SELECT count(*) FROM ({parsed.sql})").fetchall()[0]  # noqa: S608
+    names, counts = (labels.column(i).combine_chunks() for i in range(2))
+    return names, from_arrow_array(counts), int(total)
+
+
+def _stream(
+    engine: Any, parsed: Parsed, options: ReadOptions, labels: pa.Array | None
+) -> Iterator[tuple[Rows, set[int]]]:
+    """Return the rows, batch by batch, times in UTC; and the kinds of time among them.
+
+    Without labels every user is 0, and the rows keep the order that the engine gives them. Users are numbered by
+    a join with the labels, or, three times as fast, by a look-up where labels are integers that lie close together.
+    """
+    kind = ", coalesce(p.kind, 0) AS kind" if parsed.kind is None else ""
+    table, low = (None, 0) if labels is None or parsed.text_users else _lookup(labels)
+    if labels is None:
+        user, join = "CASE WHEN p.u IS NULL THEN -1 ELSE 0 END", ""
+    elif table is not None:
+        user, join = f"coalesce(p.u, {low}) - {low}", ""
+    else:
+        user, join = "coalesce(l.code, -1)", "LEFT JOIN labels AS l ON p.u = l.u"
+    query = (
+        f"SELECT CAST({user} AS INTEGER) AS users, coalesce(p.ms, {NO_TIME}) AS ms, coalesce(p.a, 'nan') AS a, "  # noqa: S608
+        f"coalesce(p.b, 'nan') AS b{kind} FROM ({parsed.sql}) AS p {join}"
+    )
+    for batch in batches(engine, query, BATCH):
+        users, ms, a, b, *kinds = (from_arrow_array(column) for column in batch.columns)
+        present = _kinds(kinds[0], ms) if parsed.kind is None else {parsed.kind}
+        if LOCAL in present and options.tz != "UTC":
+            which = (kinds[0] == LOCAL if parsed.kind is None else True) & (ms != NO_TIME)
+            ms = _to_utc(ms, which, options.tz)
+        yield Rows(users if table is None else table[users], ms, a, b), present
+
+
+def _lookup(labels: pa.Array) -> tuple[NDArray[np.int32] | None, int]:
+    """Return a table from (label - low) to the user's number, and low, which stands for none; None if it were large."""
+    values = from_arrow_array(labels)
+    if len(values) == 0 or int(values[-1]) - int(values[0]) > 10_000_000:
+        return None, 0
+    low = int(values[0]) - 1
+    table = np.full(int(values[-1]) - low + 1, -1, dtype=np.int32)
+    table[values - low] = np.arange(len(values))
+    return table, low
+
+
+def _kinds(kinds: NDArray[np.uint8], ms: NDArray[np.int64]) -> set[int]:
+    """Return the kinds of time that occur; what can't be read is of no kind."""
+    return {kind for kind in (ZONED, ZULU, LOCAL, NUMBER) if ((kinds == kind) & (ms != NO_TIME)).any()}
+
+
+def _to_utc(ms: NDArray[np.int64], which: NDArray[np.bool_], tz: str) -> NDArray[np.int64]:
+    """Return local times their zone."""
+    if which.all():
+        return zone(tz).to_utc(ms)
+    ms = ms.copy()
+    ms[which] = zone(tz).to_utc(ms[which])
+    return ms
+
+
+def _sift(rows: Rows, codes: NDArray[np.uint8] | None, rules: Rules, tally: _Tally) -> Rows:
+    """Return the rows that are kept; count the others by rule."""
+    if codes is None:
+        tally.codes[KEPT] += len(rows.users)
+        return rows
+    tally.codes += np.bincount(codes, minlength=KEPT + 1)
+    impossible = codes == ROW_RULES.index(BAD_RANGE)
+    tally.swapped += int(np.sum(impossible & (np.abs(rows.a) <= rules.max_b) & (np.abs(rows.b) > rules.max_b)))
+    mask = codes == KEPT
+    return Rows(rows.users[mask], rows.ms[mask], rows.a[mask], rows.b[mask])
+
+
+def _check(tally: _Tally, parsed: Parsed) -> None:
+    """Raise for what is wrong with the whole rather than with a row."""
+    places = int(tally.codes[KEPT] + tally.codes[ROW_RULES.index(BAD_RANGE)])
+    if parsed.place == "degrees" and tally.swapped > _SWAPPED * places:
+        raise LikelySwapped(
+            f"latitude and longitude seem to be exchanged: {tally.swapped:,} of {places:,} latitudes are beyond 90; "
+            f"give --columns lat={printable(parsed.columns.of['lng'])},lng={printable(parsed.columns.of['lat'])}"
+        )
+
+
+def _account(tally: _Tally, parsed: Parsed, options: ReadOptions) -> Account:
+    dropped = {rule: int(n) for rule, n in zip(ROW_RULES, tally.codes, strict=False) if n}
+    notes = []
+    if LOCAL in tally.kinds:
+        said = "" if options.tz == "UTC" else "; of times that occur twice the first, skipped ones moved forward"
+        notes.append(f"times without a zone were read as {options.tz}{said}")
+    if NUMBER in tally.kinds and options.time_unit == "auto" and parsed.columns.unit is None:
+        notes.append("times that are numbers were read by their size: below 1e11 as s, below 1e14 as ms, else as µs")
+    if "day" in parsed.columns.of:
+        notes.append(f"times are day and slot numbers: day 0 is 1970-01-01, slots last {options.slot_s} s")
+    if parsed.place == "metres" and options.crs is None:
+        notes.append(f"x and y were read as numbers of cells of {options.cell_m} m, without geography (no CRS given)")
+    if parsed.ignored:
+        notes.append(f"ignored columns: {', '.join(map(printable, parsed.ignored[:20]))}")
+    return Account(int(tally.codes.sum()), dropped, {}, int(tally.codes[KEPT]), tuple(notes))
+
+
+def _nothing_left(account: Account, sources: Sequence[Source]) -> str:
+    where = sources[0].name if len(sources) == 1 else f"{len(sources):,} files"
+    if account.rows_read == 0:
+        return f"{where}: there are no rows"
+    worst = max(account.dropped, key=lambda rule: account.dropped[rule])
+    return f"{where}: none of {account.rows_read:,} rows can be used; most: {worst}; check --columns, --tz and filters"
+
+
+def _raise_bad_row(inside: _Inside) -> NoReturn:
+    """Look again, in the order of the files, for the first bad row, and say where it is."""
+    options, malformed, share = inside.options, inside.tally.codes[0] > 0, (inside.work_dir, inside.memory)
+    for one in inside.sources:
+        with _open(inside.source, [one], options, 1, *share, ordered=True) as engine:
+            parsed = parse(engine, [one], options, once=malformed)
+            if line := rejected_rows(engine, [one], first=True) if malformed else 0:
+                raise BadRows(_bad_row(one, line - 1, BAD_ROW, parsed))
+            limits = _rules(parsed, options)
+            seen = 0
+            for rows, _ in _stream(engine, parsed, options, None):
+                codes = judge(rows, Rules(limits.max_a, limits.max_b, limits.from_cells))
+                if codes is not None and (codes < KEPT).any():
+                    first = int(np.argmax(codes < KEPT))
+                    raise BadRows(_bad_row(one, seen + first + 1, ROW_RULES[codes[first]], parsed))
+                seen += len(rows.users)
+    raise BadRows("a row breaks a rule; read without --strict to see the account")
+
+
+def _bad_row(source: Source, row: int, rule: str, parsed: Parsed) -> str:
+    roles = _ROLES.get(rule, ("lat", "lng", "x", "y", "cell") if rule != BAD_ROW else ())
+    names = [printable(parsed.columns.of[role]) for role in roles if role in parsed.columns.of]
+    column = f", column {' and '.join(names)}" if names else ""
+    return f"{source.name}, row {row:,}{column}: {rule}; correct it, or read without --strict"

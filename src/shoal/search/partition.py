@@ -1,0 +1,241 @@
+"""The partition of `shoal`: everybody into one group of k to 2k-1, at little total cost.
+
+Rounds of parts: each round cuts space in another way, and every part is searched on its own, so that what one
+round's borders kept apart can meet in the next. Groups are never cut: in later rounds whole groups stand together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal.interrupt import raise_if_asked
+from shoal.kernels.exchange import arcs_for, exchange, refresh, reshape
+from shoal.kernels.groups import Samples, Scratch, scratch_for
+from shoal.kernels.members import Groups, groups_for, load_groups
+from shoal.kernels.start import start_groups
+from shoal.lists import offsets_of, take_lists
+from shoal.parts import even_parts, run_parts, space_order
+from shoal.progress import SILENT
+from shoal.search import cheapest, homes
+from shoal.search.constraints import Plan
+from shoal.store import NOTHING_KEPT
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shoal.kernels.exchange import Arcs
+    from shoal.progress import Progress
+    from shoal.search import Homes, Partners
+    from shoal.store import Arrays, Store
+    from shoal.trajectories import Trajectories
+
+__all__ = ["EFFORTS", "Effort", "partition"]
+
+_PART = 8192  # users searched together
+_STEP = 256  # users between two looks at Ctrl-C
+_MANY, _MORE_SWEEPS = 100_000, 5  # up to this many people there are more sweeps, so many at most
+_FEW, _STARTS = 64, 16  # a part of few users is searched from so many starts
+# How space is turned before it is cut, round by round: (x, y) becomes (a·x + b·y, a·y - b·x).
+_TURNS = ((1, 0), (1, 1), (2, 1), (1, 2), (3, 1), (1, 3))
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much is searched.
+
+    `partners` of a user are kept (some more for a larger k) out of twice as many candidates; every one of `rounds`
+    does so many `sweeps`, more where people are few, fewer if one saves less than `enough` of the cost. In an
+    exchange a user looks at the groups of about `around` users, keeps so many `arcs`, follows chains over `depth`
+    groups, and prices so many `closings` of a chain.
+    """
+
+    partners: int
+    rounds: int
+    sweeps: int
+    around: int
+    arcs: int
+    depth: int
+    closings: int
+    enough: float = 0.002
+
+    def kept(self, k: int) -> int:
+        """Return how many partners of a user are kept."""
+        return self.partners + 2 * k
+
+    def more(self, people: int) -> Effort:
+        """Return the same effort with more sweeps where people are few, and time is short anyway."""
+        return replace(self, sweeps=self.sweeps + min(_MORE_SWEEPS, _MANY // people))
+
+    def groups(self, k: int) -> int:
+        """Return how many groups near a user are looked at."""
+        return max(3, self.around // k)
+
+
+EFFORTS = {
+    "quick": Effort(12, rounds=2, sweeps=1, around=12, arcs=8, depth=3, closings=5),
+    "normal": Effort(16, rounds=2, sweeps=1, around=16, arcs=12, depth=4, closings=20),
+    "thorough": Effort(40, rounds=4, sweeps=4, around=40, arcs=16, depth=5, closings=40),
+}
+
+
+def partition(
+    people: Trajectories,
+    k: int,
+    effort: Effort,
+    *,
+    threads: int | None = None,
+    progress: Progress = SILENT,
+    store: Store = NOTHING_KEPT,
+) -> Plan:
+    """Put everybody into exactly one group of k to 2k-1 users, minimising the sum of their owner costs.
+
+    Guarantee: a partition, the same whatever the threads; costs are exact, the search is not. Cost: linear in the
+    number of users: for each about effort.kept(k) merges of two and effort.rounds · effort.around merges of k.
+    """
+    effort = effort.more(len(people))
+    where = homes(people, threads=threads)
+    kept = effort.kept(k)
+    near = cheapest(people, where, candidates=2 * kept, kept=kept, threads=threads, progress=progress, store=store)
+    sizes, members = np.ones(len(people), np.int64), where.order
+    for number in range(effort.rounds):
+        parts = _parts(where, sizes, members, number)
+        results = _round(people, near, k, effort, parts, number, threads=threads, progress=progress, store=store)
+        sizes = np.concatenate([part["sizes"] for part in results])
+        members = np.concatenate([part["members"] for part in results])
+        if len(parts) == 1:
+            break
+    return _plan(sizes, members)
+
+
+def _parts(where: Homes, sizes: NDArray[np.int64], members: NDArray[np.int64], number: int) -> list[Arrays]:
+    """Cut the groups (at first everybody alone) into parts, space turned by the number of the round."""
+    offsets = offsets_of(sizes)
+    a, b = _TURNS[number % len(_TURNS)]
+    x, y = (np.add.reduceat(side[members], offsets[:-1]) // sizes for side in (where.x, where.y))
+    order = space_order(a * x + b * y, a * y - b * x)
+    ranges = even_parts(len(sizes), max(1, _PART * len(sizes) // len(members)))
+    parts = []
+    for start, stop in ranges:
+        chosen = order[start:stop]
+        _, rows = take_lists(offsets, chosen)
+        parts.append({"sizes": sizes[chosen], "members": members[rows]})
+    return parts
+
+
+def _round(
+    people: Trajectories,
+    near: Partners,
+    k: int,
+    effort: Effort,
+    parts: list[Arrays],
+    number: int,
+    *,
+    threads: int | None,
+    progress: Progress,
+    store: Store,
+) -> list[Arrays]:
+    """Search every part; in the first round from nothing, later from the groups there are."""
+
+    def work(part: int) -> Arrays:
+        users, sizes = parts[part]["members"], parts[part]["sizes"]
+        offsets, rows = take_lists(people.offsets, users)
+        samples = Samples(people.t[rows], people.x[rows], people.y[rows], offsets)
+        partners = _within(near.other[users], users)
+        reach = near.cost[users, min(k - 2, near.cost.shape[1] - 1)]
+        return _search(samples, partners, reach, users, k, effort, sizes if number else None)
+
+    sizes = [len(part["members"]) for part in parts]
+    name = f"groups {number + 1} of {effort.rounds}"
+    return run_parts(name, sizes, work, threads=threads, progress=progress, store=store)
+
+
+def _within(other: NDArray[np.int32], users: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return partners as places in `users`; those who are not there are left out, the rest moves up."""
+    order = np.argsort(users)
+    at = np.searchsorted(users, other, sorter=order).clip(max=len(users) - 1)
+    place = order[at]
+    place[users[place] != other] = -1
+    return np.take_along_axis(place, np.argsort(place < 0, axis=1, kind="stable"), axis=1)
+
+
+def _search(
+    samples: Samples,
+    near: NDArray[np.int64],
+    reach: NDArray[np.float64],
+    users: NDArray[np.int64],
+    k: int,
+    effort: Effort,
+    sizes: NDArray[np.int64] | None,
+) -> Arrays:
+    """Search one part: a pure function of its arrays.
+
+    A part of few users costs nothing, so it is searched from several starts, and thoroughly.
+    """
+    hardest_first = np.argsort(-reach, kind="stable")
+    if sizes is not None:
+        found = _improved(samples, near, k, effort, hardest_first, sizes)
+    elif len(users) > _FEW:
+        found = _improved(samples, near, k, effort, hardest_first, None)
+    else:
+        effort = EFFORTS["thorough"]
+        starts = [np.roll(hardest_first, -turn * len(users) // _STARTS) for turn in range(_STARTS)]
+        tries = [_improved(samples, near, k, effort, start, None) for start in starts]
+        found = min(tries, key=lambda groups: float(groups.cost.sum()))
+    used = found.size > 0
+    inside = np.arange(found.members.shape[1]) < found.size[:, None]
+    return {"sizes": found.size[used], "members": users[found.members[inside]], "cost": found.cost[used]}
+
+
+def _improved(
+    samples: Samples,
+    near: NDArray[np.int64],
+    k: int,
+    effort: Effort,
+    order: NDArray[np.int64],
+    sizes: NDArray[np.int64] | None,
+) -> Groups:
+    """Start from the groups there are, or let users make them in this order; then sweep."""
+    scratch = scratch_for(samples, 2 * k)
+    groups = groups_for(len(order), k)
+    if sizes is None:
+        start_groups(samples, near, order, k, effort.arcs, groups, scratch)
+    else:
+        load_groups(samples, sizes, groups, scratch)
+    arcs = arcs_for(len(order), effort.arcs, effort.groups(k))
+    for _ in range(effort.sweeps):
+        before = groups.cost.sum()
+        _sweep(samples, near, k, effort, groups, arcs, scratch)
+        if before - groups.cost.sum() < effort.enough * before:
+            break
+    return groups
+
+
+def _sweep(
+    samples: Samples, near: NDArray[np.int64], k: int, effort: Effort, groups: Groups, arcs: Arcs, scratch: Scratch
+) -> None:
+    """Let everybody make the best exchange, whose departure promises most first; stops to look at Ctrl-C."""
+    promise = np.empty(len(near))
+    steps = even_parts(len(near), _STEP)
+    for start, stop in steps:
+        raise_if_asked()
+        refresh(samples, near, groups, arcs, start, stop, promise, scratch)
+    order = np.argsort(promise, kind="stable")
+    for start, stop in steps:
+        raise_if_asked()
+        exchange(samples, near, k, order[start:stop], effort.depth, effort.closings, groups, arcs, scratch)
+    reshape(samples, near, k, groups, arcs, scratch)
+
+
+def _plan(sizes: NDArray[np.int64], members: NDArray[np.int64]) -> Plan:
+    """Bring groups into canonical order: members ascending, groups by their first."""
+    group = np.repeat(np.arange(len(sizes)), sizes)
+    members = members[np.lexsort((members, group))]
+    offsets = offsets_of(sizes)
+    order = np.argsort(members[offsets[:-1]])
+    new_offsets, rows = take_lists(offsets, order)
+    record_of = np.empty(len(members), np.int64)
+    record_of[members[rows]] = np.repeat(np.arange(len(sizes)), sizes[order])
+    return Plan(new_offsets, members[rows], record_of)

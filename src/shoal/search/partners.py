@@ -1,0 +1,159 @@
+"""Everybody's partners: the users who are cheapest to be merged with, found by time sketches, part by part."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from shoal.interrupt import raise_if_asked
+from shoal.kernels.partners import cheapest_partners, home_cells, sampling_gaps
+from shoal.kernels.sketch import LANES, fill_sketches, nearest_by_sketch
+from shoal.lists import take_lists
+from shoal.parallel import run_ranges
+from shoal.parts import even_parts, halo, run_parts, space_order
+from shoal.progress import SILENT
+from shoal.store import NOTHING_KEPT
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shoal.progress import Progress
+    from shoal.store import Arrays, Store
+    from shoal.trajectories import Trajectories
+
+__all__ = ["Homes", "Partners", "Sketching", "cheapest", "homes", "sketch_candidates", "sketching"]
+
+_SLOTS = 64
+_NEAR = 10.0  # cells; as far apart as makes no difference between partners
+_FLOOR = 0.05  # what every slot counts at least, of an even share: silence at the same time is a likeness too
+_SAMPLED = 20_000  # users whose sampling is looked at
+_PART, _HALO = 8192, 8192
+_USERS_PER_RANGE = 256  # some hundredths of a second
+_USERS_PER_HOME_RANGE = 20_000
+
+
+class Homes(NamedTuple):
+    """Everybody's home, the median cell, and the order of homes in space."""
+
+    x: NDArray[np.int64]
+    y: NDArray[np.int64]
+    order: NDArray[np.int64]
+
+
+class Sketching(NamedTuple):
+    """How sketches are made and compared: slots from `first` on, each `width` long; see `kernels.sketch`."""
+
+    first: float
+    width: float
+    slots: int
+    near: float
+    soon: float
+
+
+class Partners(NamedTuple):
+    """User u's partners other[u], cheapest first (-1: no more), and what merging with each costs both owners."""
+
+    other: NDArray[np.int32]
+    cost: NDArray[np.float64]
+
+
+def homes(people: Trajectories, *, threads: int | None = None) -> Homes:
+    """Return everybody's median cell, and an order in which neighbours are close. Cost: linear."""
+    n_users = len(people)
+    x, y = np.empty(n_users, np.int32), np.empty(n_users, np.int32)
+
+    def fill(start: int, stop: int) -> None:
+        home_cells(people.x, people.y, people.offsets[start : stop + 1], x[start:stop], y[start:stop])
+
+    ranges = [(at, min(at + _USERS_PER_HOME_RANGE, n_users)) for at in range(0, n_users, _USERS_PER_HOME_RANGE)]
+    run_ranges(fill, ranges, threads=threads)
+    wide_x, wide_y = x.astype(np.int64), y.astype(np.int64)
+    return Homes(wide_x, wide_y, space_order(wide_x, wide_y))
+
+
+def sketching(people: Trajectories) -> Sketching:
+    """Fit sketches to the data: slots over its duration, and the usual time between samples as what is soon."""
+    users = np.unique(np.linspace(0, len(people) - 1, _SAMPLED).astype(np.int64))
+    gaps = sampling_gaps(people.t, people.offsets, users)
+    first, last = int(people.t.min()), int(people.t.max())
+    slots = min(_SLOTS, last - first + 1)
+    soon = float(np.median(gaps)) if len(gaps) else 1.0
+    return Sketching(float(first), (last - first + 1) / slots, slots, _NEAR, max(1.0, soon))
+
+
+def _sketches(
+    t: NDArray[np.int32], x: NDArray[np.int32], y: NDArray[np.int32], offsets: NDArray[np.int64], how: Sketching
+) -> NDArray[np.float32]:
+    n_users = len(offsets) - 1
+    sketches = np.zeros((-(-n_users // LANES), how.slots, 4, LANES), np.float32)
+    fill_sketches(t, x, y, offsets, np.arange(n_users), how.first, how.width, _FLOOR / how.slots, sketches)
+    return sketches
+
+
+def sketch_candidates(people: Trajectories, n: int, *, threads: int | None = None) -> NDArray[np.int64]:
+    """Return everybody's n nearest users by sketch, nearest first, of all users at once. O(users²) cheap steps."""
+    how, order = sketching(people), homes(people, threads=threads).order
+    offsets, rows = take_lists(people.offsets, order)
+    sketches = _sketches(people.t[rows], people.x[rows], people.y[rows], offsets, how)
+    nearest = np.empty((len(people), min(n, len(people) - 1)), np.int64)
+
+    def fill(start: int, stop: int) -> None:
+        nearest_by_sketch(sketches, len(people), how.near, how.soon, start, stop, nearest[start:stop])
+
+    run_ranges(fill, even_parts(len(people), _USERS_PER_RANGE), threads=threads)
+    candidates = np.empty_like(nearest)
+    candidates[order] = order[nearest]
+    return candidates
+
+
+def cheapest(
+    people: Trajectories,
+    where: Homes,
+    *,
+    candidates: int,
+    kept: int,
+    threads: int | None = None,
+    progress: Progress = SILENT,
+    store: Store = NOTHING_KEPT,
+) -> Partners:
+    """Find everybody's `kept` cheapest partners among the `candidates` nearest by sketch.
+
+    Users are searched part by part, each with as many others around it. Guarantee: costs are exact, the search is
+    exact within a part and its halo, and the same whatever the threads. Cost: 16,384 sketch distances and about
+    `candidates` half-finished merges a user; memory of a part, and 12 bytes for each partner kept.
+    """
+    how = sketching(people)
+    ranges = even_parts(len(people), _PART)
+    rank = np.empty(len(people), np.int64)
+    rank[where.order] = np.arange(len(people))
+
+    def work(part: int) -> Arrays:
+        raise_if_asked()
+        start, stop = ranges[part]
+        own = where.order[start:stop]
+        users = np.concatenate([own, halo(where.x, where.y, own, _HALO)])
+        users = users[np.argsort(rank[users])]
+        first = int(np.searchsorted(rank[users], start))
+        offsets, rows = take_lists(people.offsets, users)
+        samples = people.t[rows], people.x[rows], people.y[rows], offsets
+        nearest = np.empty((stop - start, min(candidates, len(users) - 1)), np.int64)
+        sketches = _sketches(*samples, how)
+        for at in range(0, stop - start, _USERS_PER_RANGE):
+            raise_if_asked()
+            upto = min(at + _USERS_PER_RANGE, stop - start)
+            nearest_by_sketch(sketches, len(users), how.near, how.soon, first + at, first + upto, nearest[at:upto])
+        other, cost = np.empty((stop - start, kept), np.int64), np.empty((stop - start, kept))
+        merged = cheapest_partners(*samples, nearest, first, other, cost)
+        return {
+            "other": np.where(other >= 0, users[other], -1).astype(np.int32),
+            "cost": cost,
+            "merged": np.array(merged),
+        }
+
+    sizes = [stop - start for start, stop in ranges]
+    parts = run_parts("partners", sizes, work, threads=threads, progress=progress, store=store)
+    other, cost = np.empty((len(people), kept), np.int32), np.empty((len(people), kept))
+    other[where.order] = np.concatenate([part["other"] for part in parts])
+    cost[where.order] = np.concatenate([part["cost"] for part in parts])
+    return Partners(other, cost)
