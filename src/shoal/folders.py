@@ -1,4 +1,4 @@
-"""Private folders for work in progress: beside the output, mode 0700, swept when their run is gone."""
+"""Folders: where outputs may go, and private folders for work in progress (mode 0700, swept when their run is gone)."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shoal.errors import OutputError
+from shoal.errors import AlreadyExists, OutputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
-__all__ = ["drop_kept", "kept_folder", "private_folder", "sync_folder"]
+__all__ = ["drop_kept", "kept_folder", "private_folder", "refuse_existing", "sync_folder"]
 
 _PREFIX, _NEW, _KEPT = ".shoal-", ".new-shoal-", ".kept-shoal-"
 _LOCK = "lock"
@@ -101,6 +101,19 @@ def _sweep(parent: Path) -> None:
         with suppress(OSError):
             if time.time() - folder.stat().st_mtime > _ABANDONED_S:
                 shutil.rmtree(folder, ignore_errors=True)
+
+
+def refuse_existing(paths: Iterable[Path], *, overwrite: bool) -> None:
+    """Raise unless every path can be written: its folder is there, and it is free or may be replaced."""
+    for path in paths:
+        if not path.parent.is_dir():
+            raise OutputError(f"the folder of {path.name} does not exist; make it first")
+        if not os.access(path.parent, os.W_OK):
+            raise OutputError(f"the folder of {path.name} can't be written to; choose another")
+        if path.is_dir():
+            raise OutputError(f"{path.name} is a folder; name a file, e.g. release.parquet")
+        if path.exists() and not overwrite:
+            raise AlreadyExists(f"{path.name} is there already; choose another name or give --overwrite")
 
 
 def sync_folder(folder: Path) -> None:

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.errors import NotVerified, OutputError, SettingsError
-from shoal.folders import drop_kept, kept_folder
+from shoal.folders import drop_kept, kept_folder, refuse_existing
 from shoal.interrupt import raise_if_asked
 from shoal.memory import require_memory
 from shoal.methods import METHODS, BoxMethod, PointMethod
 from shoal.points import PointRelease
 from shoal.progress import SILENT
 from shoal.publishing.ledger import open_book
-from shoal.publishing.write import manifest_path, refuse_existing, refuse_form, write_release
+from shoal.publishing.write import manifest_path, refuse_form, write_release
 from shoal.reading import read, read_traces
 from shoal.reading.account import Account
 from shoal.reading.sources import expand

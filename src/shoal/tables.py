@@ -9,8 +9,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import OutputError, SettingsError
-from shoal.folders import private_folder
-from shoal.publishing.write import refuse_existing
+from shoal.folders import private_folder, refuse_existing
 from shoal.reading.sources import expand
 
 if TYPE_CHECKING:

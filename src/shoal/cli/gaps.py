@@ -9,13 +9,13 @@ import numpy as np
 
 from shoal.cli.console import show, show_table
 from shoal.errors import SettingsError
+from shoal.folders import refuse_existing
 from shoal.measure.correlates import correlations, properties
 from shoal.measure.kgap import k_gap
 from shoal.measure.plots import PLOTS, plots
 from shoal.measure.sweep import sweep
 from shoal.measure.tails import tails
 from shoal.measure.unicity import resolution_text
-from shoal.publishing.write import refuse_existing
 from shoal.tables import save_file, save_table
 
 if TYPE_CHECKING:

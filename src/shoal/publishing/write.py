@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 
 from shoal.arrow import to_arrow_array
 from shoal.errors import AlreadyExists, OutputError, SettingsError
-from shoal.folders import private_folder, sync_folder
+from shoal.folders import private_folder, refuse_existing, sync_folder
 from shoal.lists import offsets_of
 from shoal.parallel import ahead
 from shoal.points import PointRelease
@@ -34,12 +34,12 @@ from shoal.publishing.schema import describe, release_batches
 from shoal.release import Members, Release
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
 
     from shoal.publishing.numbering import Numbered
     from shoal.release import Claim
 
-__all__ = ["audit_table", "manifest_path", "refuse_existing", "refuse_form", "write_release"]
+__all__ = ["audit_table", "manifest_path", "refuse_form", "write_release"]
 
 PUBLIC, PRIVATE = 0o644, 0o600
 # Boxes have edges in common, which dictionaries hold once; points have next to nothing in common but their steps.
@@ -135,19 +135,6 @@ def refuse_form(
         raise SettingsError("--geo needs geography: this data came as grid cells without a CRS")
     if compact and claim.name != "k-anonymity":
         raise SettingsError("--compact needs identical records: it goes with methods that claim k-anonymity")
-
-
-def refuse_existing(paths: Iterable[Path], *, overwrite: bool) -> None:
-    """Raise unless every path can be written: its folder is there, and it is free or may be replaced."""
-    for path in paths:
-        if not path.parent.is_dir():
-            raise OutputError(f"the folder of {path.name} does not exist; make it first")
-        if not os.access(path.parent, os.W_OK):
-            raise OutputError(f"the folder of {path.name} can't be written to; choose another")
-        if path.is_dir():
-            raise OutputError(f"{path.name} is a folder; name a file, e.g. release.parquet")
-        if path.exists() and not overwrite:
-            raise AlreadyExists(f"{path.name} is there already; choose another name or give --overwrite")
 
 
 def audit_table(release: Release | PointRelease, members: Members[Any] | None = None) -> pa.Table | None:

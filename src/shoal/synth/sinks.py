@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from shoal.errors import OutputError, SettingsError
-from shoal.folders import private_folder
-from shoal.publishing.write import refuse_existing
+from shoal.folders import private_folder, refuse_existing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
