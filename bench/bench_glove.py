@@ -22,6 +22,7 @@ import shoal
 from _bench import Clock, growth_exponent, measured, report, report_run
 from shoal.measure.stretch import Stretch
 from shoal.methods.glove import Glove
+from shoal.run import Run
 from shoal.search.glove_groups import _Greedy, glove_groups
 
 
@@ -66,9 +67,9 @@ def child_naive(path, threads):
     begun = time.process_time()
     pairs = naive_pairs(people)
     naive = time.process_time() - begun
-    glove_groups(shoal.from_arrow(shoal.synthesize(users=50, days=2, seed=1)), 2, threads=threads)
+    glove_groups(shoal.from_arrow(shoal.synthesize(users=50, days=2, seed=1)), 2, run=Run(threads=threads))
     begun = time.process_time()
-    found = glove_groups(people, 2, threads=threads)
+    found = glove_groups(people, 2, run=Run(threads=threads))
     ours = time.process_time() - begun
     groups = sorted(map(tuple, found.plan.members.reshape(-1, 2).tolist()))
     report_run(ours, naive=naive, same=groups == pairs, begun=found.begun)
@@ -80,7 +81,7 @@ def child(path, k, merge):
     method.anonymize(shoal.from_arrow(shoal.synthesize(users=50, days=2, seed=1)))
     clock = Clock()
     begun, cpu = time.perf_counter(), time.process_time()
-    release = method.anonymize(people, progress=clock)
+    release = method.anonymize(people, run=Run(progress=clock))
     seconds, cpu = time.perf_counter() - begun, time.process_time() - cpu
     side_m, duration_s = release.spans()
     report_run(
@@ -99,7 +100,7 @@ def child_search(path, searched):
     small = shoal.from_arrow(shoal.synthesize(users=50, days=2, seed=1))
     for people, n in ((small, 50), (shoal.read(path), searched)):
         begun = time.process_time()
-        greedy = _Greedy(people, 2, loose=False, two_stage=False, threads=1)
+        greedy = _Greedy(people, 2, loose=False, two_stage=False, run=Run(threads=1))
         prepared = time.process_time() - begun
         greedy.search(greedy.by_space[np.linspace(0, len(people) - 1, n).astype(int)])
     seconds = time.process_time() - begun - prepared

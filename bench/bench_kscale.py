@@ -14,6 +14,7 @@ import shoal
 from _bench import Clock, growth_exponent, measured, report, report_run
 from shoal.pipeline import Outputs, publish
 from shoal.reading.options import ReadOptions
+from shoal.run import Run
 
 STAGES = {"candidates": "proxy", "pair costs": "costs", "records": "records"}
 
@@ -22,7 +23,9 @@ def child(path, k):
     clock = Clock()
     with tempfile.TemporaryDirectory() as folder:
         outputs = Outputs(Path(folder) / "release.parquet")
-        done = publish([path], outputs, method="k-scale", parameters={"k": k}, options=ReadOptions(), progress=clock)
+        done = publish(
+            [path], outputs, method="k-scale", parameters={"k": k}, options=ReadOptions(), run=Run(progress=clock)
+        )
     side_m, duration_s = done.release.spans()
     report_run(
         done.seconds,

@@ -19,6 +19,7 @@ import shoal
 from _bench import Clock, growth_exponent, measured, report, report_run
 from shoal.pipeline import Outputs, publish
 from shoal.reading.options import ReadOptions
+from shoal.run import Run
 
 STAGES = {
     "read": ("look", "parse", "read", "project", "sort"),
@@ -35,7 +36,9 @@ def child(path, k, tau):
     clock, begun = Clock(), time.process_time()
     with tempfile.TemporaryDirectory(dir=Path(path).parent) as folder:
         outputs = Outputs(Path(folder) / "release.parquet")
-        done = publish([path], outputs, method="kte-hide", parameters=parameters, options=ReadOptions(), progress=clock)
+        done = publish(
+            [path], outputs, method="kte-hide", parameters=parameters, options=ReadOptions(), run=Run(progress=clock)
+        )
     cpu_s = time.process_time() - begun
     side_m, duration_s = done.release.spans()
     quartiles = {

@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 from _bench import measured, report, report_run
+from shoal.run import Run
 
 ROWS = """
     SELECT CAST(hash(i) % {users} AS INTEGER) AS uid,
@@ -47,8 +48,8 @@ def best_of_two(work):
 def run_shoal(path, threads):
     import shoal
 
-    shoal.read(path.with_name("warm.parquet"), threads=threads)  # loads the compiled kernels
-    report_run(best_of_two(lambda: shoal.read(path, threads=threads)))
+    shoal.read(path.with_name("warm.parquet"), run=Run(threads=threads))  # loads the compiled kernels
+    report_run(best_of_two(lambda: shoal.read(path, run=Run(threads=threads))))
 
 
 def run_duckdb(path, threads):

@@ -15,6 +15,7 @@ import shoal
 from _bench import Clock, growth_exponent, measured, report, report_run
 from shoal.pipeline import Outputs, publish
 from shoal.reading.options import ReadOptions
+from shoal.run import Run
 
 STAGES = {
     "read": ("look", "parse", "read", "project", "sort"),
@@ -45,7 +46,9 @@ def child(path, release, audit, k, effort):
     clock = Clock()
     outputs = Outputs(Path(release), audit=Path(audit), overwrite=True)
     parameters = {"k": k, "effort": effort}
-    done = publish([path], outputs, method="shoal", parameters=parameters, options=ReadOptions(), progress=clock)
+    done = publish(
+        [path], outputs, method="shoal", parameters=parameters, options=ReadOptions(), run=Run(progress=clock)
+    )
     figures = done.figures()
     stages = {stage: clock.seconds_of(names) for stage, names in STAGES.items()}
     report_run(done.seconds, users=figures["records"], samples=figures["samples"], figures=figures, **stages)

@@ -19,6 +19,8 @@ from pathlib import Path
 import numba
 import numpy as np
 
+from shoal.run import Run
+
 POINTS = (1, 2, 3, 4, 5)
 # Users and samples per hour of Tab. I of paper 002, times 14 days.
 SIZES = {"civ": (82_728, 0.75 * 336), "sen": (286_926, 0.45 * 336)}
@@ -84,7 +86,7 @@ def generate(given: argparse.Namespace) -> dict[str, object]:
         users=given.users,
         samples=given.samples,
         scene=given.scene,
-        threads=given.threads,
+        run=Run(threads=given.threads),
         seed=given.seed,
     )
     seconds = time.perf_counter() - before
@@ -104,7 +106,7 @@ def statistics(given: argparse.Namespace, users: int, samples: float) -> dict[st
     from shoal.synth import synthesize
     from shoal.synth.places import CRS, make_places
 
-    table = synthesize(users=users, samples=samples, scene=given.scene, threads=given.threads, seed=given.seed)
+    table = synthesize(users=users, samples=samples, scene=given.scene, run=Run(threads=given.threads), seed=given.seed)
     places = make_places(given.scene, users, np.random.Generator(np.random.Philox(given.seed)))
     uid = table["uid"].to_numpy()
     second = table["datetime"].cast("int64").to_numpy() // 1000

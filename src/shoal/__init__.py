@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from shoal.points import PointRelease
     from shoal.reading import from_arrow, from_pandas, from_polars, read, read_traces
     from shoal.release import Claim, Release
+    from shoal.run import Run
     from shoal.seen import read_release
     from shoal.synth import synthesize
     from shoal.traces import Traces
@@ -41,6 +42,7 @@ __all__ = [
     "PointRelease",
     "Promesse",
     "Release",
+    "Run",
     "Shoal",
     "ShoalError",
     "Traces",
@@ -74,6 +76,7 @@ _HOME = {
     "PointRelease": "points",
     "Promesse": "methods",
     "Release": "release",
+    "Run": "run",
     "Shoal": "methods",
     "ShoalError": "errors",
     "Traces": "traces",

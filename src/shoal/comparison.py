@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import re
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from shoal.interrupt import raise_if_asked
 from shoal.measure.precision import Precision, precision
 from shoal.memory import require_memory
 from shoal.methods import METHODS, BoxMethod, CrowdMethod
-from shoal.progress import SILENT
+from shoal.run import LOCAL, Run
 from shoal.tables import refuse_table, save_rows
 from shoal.trajectories import Trajectories
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from shoal.progress import Progress
+
 
 __all__ = ["Compared", "Contest", "compare", "contests", "refuse_table", "save_table"]
 
@@ -33,10 +34,7 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
         **{constraint: {"constraint": constraint} for constraint in ("nu-k-pick", "k-pick", "full")},
         "marginal": {"picking": "marginal"},
     },
-    "glove": {
-        **{merge: {"merge": merge} for merge in ("k-merge", "two-stage")},
-        "loose": {"variant": "loose"},
-    },
+    "glove": {**{merge: {"merge": merge} for merge in ("k-merge", "two-stage")}, "loose": {"variant": "loose"}},
     "uniform": {
         f"{cell}/{slot}": {"cell_m": cell, "slot_s": slot}
         for cell, slot in (("1km", "1h"), ("2km", "2h"), ("5km", "4h"), ("20km", "8h"))
@@ -72,7 +70,7 @@ class Compared:
 
 
 def contests(names: Sequence[str], ks: Sequence[int]) -> list[Contest]:
-    """Return a run for every k and method; a name is a method's, alone or with a variant: `k-scale:full`.
+    """Return a contest for every k and method; a name is a method's, alone or with a variant: `k-scale:full`.
 
     Raises SettingsError, with the choices, for what is not known.
 
@@ -84,17 +82,10 @@ def contests(names: Sequence[str], ks: Sequence[int]) -> list[Contest]:
     if not names or not ks:
         raise SettingsError("name at least one method and one k: --methods shoal,k-scale --k 2,5")
     runs = [Contest(name, _method(name, k)) for k in dict.fromkeys(ks) for name in dict.fromkeys(names)]
-    return list({(run.name, run.method.among): run for run in runs}.values())
+    return list({(contest.name, contest.method.among): contest for contest in runs}.values())
 
 
-def compare(
-    people: Trajectories,
-    runs: Sequence[Contest],
-    *,
-    memory: int | None = None,
-    threads: int | None = None,
-    progress: Progress = SILENT,
-) -> list[Compared]:
+def compare(people: Trajectories, runs: Sequence[Contest], *, run: Run = LOCAL) -> list[Compared]:
     """Run every method on the same people and measure what it makes of them; nothing is published.
 
     Output: a line for each run, in its order. `seconds` is `anonymize` alone, without reading, writing and verifying;
@@ -106,14 +97,14 @@ def compare(
     >>> [str(line.claim) for line in compare(people, contests(["shoal", "k-scale"], [3]))]
     ['k-anonymity(3)', 'cover(3)']
     """
-    for run in runs:
-        run.method.require_enough(people)
-        needed = run.method.estimate(people, threads=threads).memory_bytes
-        require_memory(needed, run.name, "leave it out of --methods or compare fewer people", limit=memory)
+    for contest in runs:
+        contest.method.require_enough(people)
+        needed = contest.method.estimate(people, run=run).memory_bytes
+        require_memory(needed, contest.name, "leave it out of --methods or compare fewer people", limit=run.memory)
     lines = []
-    with progress.stage("runs", len(runs)) as advance:
-        for run in runs:
-            lines.append(_measured(run, people, threads, _Named(progress, f"{run.name}, k = {run.method.among}: ")))
+    with run.stage("runs", len(runs)) as advance:
+        for contest in runs:
+            lines.append(_measured(contest, people, _named(run, f"{contest.name}, k = {contest.method.among}: ")))
             raise_if_asked()
             advance(1)
     return lines
@@ -143,17 +134,17 @@ def _choices() -> list[str]:
     return [name for plain in boxes for name in (plain, *(f"{plain}:{word}" for word in VARIANTS.get(plain, {})))]
 
 
-def _measured(run: Contest, people: Trajectories, threads: int | None, progress: Progress) -> Compared:
-    run.method.anonymize(_few(people, run.method.among or 2), threads=threads)
+def _measured(contest: Contest, people: Trajectories, run: Run) -> Compared:
+    contest.method.anonymize(_few(people, contest.method.among or 2), run=run)
     gc.collect()
     peak_known = _forget_peak()
     started = time.perf_counter()
-    release = run.method.anonymize(people, threads=threads, progress=progress)
+    release = contest.method.anonymize(people, run=run)
     seconds = time.perf_counter() - started
     peak = _peak_bytes() if peak_known else None
     return Compared(
-        method=run.name,
-        k=run.method.among,
+        method=contest.name,
+        k=contest.method.among,
         claim=str(release.claim),
         precision=precision(release),
         seconds=seconds,
@@ -181,6 +172,10 @@ def _forget_peak() -> bool:
 def _peak_bytes() -> int | None:
     peak = re.search(r"^VmHWM:\s+(\d+) kB", _STATUS.read_text(), re.MULTILINE)
     return int(peak[1]) * 1024 if peak else None
+
+
+def _named(run: Run, prefix: str) -> Run:
+    return replace(run, progress=_Named(run.progress, prefix))
 
 
 class _Named:

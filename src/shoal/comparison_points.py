@@ -13,7 +13,7 @@ from shoal.errors import SettingsError
 from shoal.interrupt import raise_if_asked
 from shoal.memory import require_memory
 from shoal.methods import METHODS, PointMethod
-from shoal.progress import SILENT
+from shoal.run import LOCAL, Run
 from shoal.seen.pairs import Pairs, Track, open_pairs
 from shoal.traces import Traces
 from shoal.utility import evaluate_pairs
@@ -21,7 +21,6 @@ from shoal.utility import evaluate_pairs
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from shoal.progress import Progress
 
 __all__ = ["ComparedPoints", "PointContest", "are_points", "compare_points", "point_contests"]
 
@@ -78,7 +77,7 @@ def are_points(names: Sequence[str]) -> bool:
 
 
 def point_contests(names: Sequence[str]) -> list[PointContest]:
-    """Return a run for every method; a name is a method's, with its setting after a colon.
+    """Return a contest for every method; a name is a method's, with its setting after a colon.
 
     >>> [one.name for one in point_contests(["raw", "promesse:200m", "geo-indistinguishability:ln(4)/200"])]
     ['raw', 'promesse:200m', 'geo-indistinguishability:ln(4)/200']
@@ -87,14 +86,7 @@ def point_contests(names: Sequence[str]) -> list[PointContest]:
 
 
 def compare_points(
-    traces: Traces,
-    runs: Sequence[PointContest],
-    *,
-    queries: int = 1000,
-    seed: int = 0,
-    memory: int | None = None,
-    threads: int | None = None,
-    progress: Progress = SILENT,
+    traces: Traces, runs: Sequence[PointContest], *, queries: int = 1000, seed: int = 0, run: Run = LOCAL
 ) -> list[ComparedPoints]:
     """Run every method on the same traces and measure what it makes of them; nothing is published.
 
@@ -107,13 +99,13 @@ def compare_points(
     >>> lines[0].fscore, lines[1].fscore < 0.5
     (1.0, True)
     """
-    for run in runs:
-        needed = 0 if run.method is None else run.method.estimate(traces, threads=threads).memory_bytes
-        require_memory(needed, run.name, "leave it out of --methods or compare fewer people", limit=memory)
+    for contest in runs:
+        needed = 0 if contest.method is None else contest.method.estimate(traces, run=run).memory_bytes
+        require_memory(needed, contest.name, "leave it out of --methods or compare fewer people", limit=run.memory)
     lines = []
-    with progress.stage("runs", len(runs)) as advance:
-        for run in runs:
-            lines.append(_measured(run, traces, queries, seed, threads))
+    with run.stage("runs", len(runs)) as advance:
+        for contest in runs:
+            lines.append(_measured(contest, traces, queries, seed, run))
             raise_if_asked()
             advance(1)
     return lines
@@ -131,20 +123,20 @@ def _method(name: str) -> PointMethod | None:
     return method
 
 
-def _measured(run: PointContest, traces: Traces, queries: int, seed: int, threads: int | None) -> ComparedPoints:
+def _measured(contest: PointContest, traces: Traces, queries: int, seed: int, run: Run) -> ComparedPoints:
     pairs = Pairs(traces, Track(traces.offsets, traces.ms, traces.lng, traces.lat), np.arange(len(traces)))
     claim, seconds = "none", None
-    if run.method is not None:
-        run.method.anonymize(_few(traces), threads=threads)
+    if contest.method is not None:
+        contest.method.anonymize(_few(traces), run=run)
         started = time.perf_counter()
-        release = run.method.anonymize(traces, threads=threads)
+        release = contest.method.anonymize(traces, run=run)
         seconds = time.perf_counter() - started
         pairs, claim = open_pairs(traces, release), str(release.claim)
-    found = evaluate_pairs(pairs, queries=queries, seed=seed, threads=threads)
+    found = evaluate_pairs(pairs, queries=queries, seed=seed, run=run)
     return ComparedPoints(
-        method=run.name,
+        method=contest.name,
         claim=claim,
-        **poi_scores(pairs, threads=threads).means(),
+        **poi_scores(pairs, run=run).means(),
         spatial_error_m=found.spatial_error_m,
         query_distortion=found.query_distortion,
         query_distortion_low=found.query_distortion_low,

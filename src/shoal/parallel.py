@@ -1,15 +1,21 @@
-"""Threads: run a kernel over ranges of work. Kernels release the GIL; the ranges never depend on the threads."""
+"""Threads: run a kernel over ranges of work, or a function over parts.
+
+Kernels release the GIL. Ranges and parts never depend on the number of threads, so neither do results.
+"""
 
 from __future__ import annotations
 
 import os
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from concurrent.futures import Future
 
-__all__ = ["ahead", "run_ranges", "thread_count"]
+    from shoal.store import Arrays
+
+__all__ = ["LOCAL_ENGINE", "Engine", "ahead", "run_ranges", "thread_count"]
 
 T = TypeVar("T")
 
@@ -73,3 +79,44 @@ def _collect(under_way: dict, advance: Callable[[float], None]) -> None:  # type
     for future in done:
         future.result()
         advance(under_way.pop(future))
+
+
+class Engine(Protocol):
+    """Carries out a function on parts: here, or elsewhere."""
+
+    def map(
+        self, function: Callable[[Any], Arrays], parts: Iterable[tuple[int, Any]], *, workers: int
+    ) -> Iterator[tuple[int, Arrays]]:
+        """Yield the number and the result of every part, as they are finished; takes parts as workers become free."""
+        ...
+
+
+class _Threads:
+    """The local engine: threads of this process, which share its memory."""
+
+    def map(
+        self, function: Callable[[Any], Arrays], parts: Iterable[tuple[int, Any]], *, workers: int
+    ) -> Iterator[tuple[int, Arrays]]:
+        under_way: dict[Future[Arrays], int] = {}
+        with ThreadPoolExecutor(workers) as pool:
+            try:
+                for number, part in parts:
+                    under_way[pool.submit(function, part)] = number
+                    del part  # its memory belongs to the worker
+                    if len(under_way) >= workers:
+                        yield from _finished(under_way)
+                while under_way:
+                    yield from _finished(under_way)
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                raise
+
+
+def _finished(under_way: dict[Future[Arrays], int]) -> Iterator[tuple[int, Arrays]]:
+    """Yield what is finished, at least one; an error of a part is raised after what was finished beside it."""
+    done, _ = wait(under_way, return_when=FIRST_COMPLETED)
+    for future in sorted(done, key=lambda one: one.exception() is not None):
+        yield under_way.pop(future), future.result()
+
+
+LOCAL_ENGINE: Engine = _Threads()

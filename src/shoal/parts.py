@@ -1,7 +1,7 @@
 """Parts: users who are close in space, so many at a time.
 
-A method's heavy step is a pure function of one part's arrays. Here parts run on threads, a few at a time, which
-also bounds memory; the parts never depend on the number of threads or on memory, so neither do the records.
+A method's heavy step is a pure function of one part's arrays (see `shoal.run.Run.map`). Parts never depend on the
+number of threads or on memory, so neither do the records.
 """
 
 from __future__ import annotations
@@ -10,19 +10,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.parallel import run_ranges
-from shoal.progress import SILENT
-from shoal.store import NOTHING_KEPT
-
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from numpy.typing import NDArray
 
-    from shoal.progress import Progress
-    from shoal.store import Arrays, Store
-
-__all__ = ["even_parts", "halo", "run_parts", "space_order"]
+__all__ = ["even_parts", "halo", "space_order"]
 
 _LEAF = 64
 
@@ -69,37 +60,3 @@ def halo(x: NDArray[np.int64], y: NDArray[np.int64], part: NDArray[np.int64], mo
     edge = np.partition(distance, most - 1)[most - 1]
     inside = np.flatnonzero(distance < edge)
     return np.sort(np.concatenate([inside, np.flatnonzero(distance == edge)[: most - len(inside)]]))
-
-
-def run_parts(
-    name: str,
-    sizes: Sequence[int],
-    work: Callable[[int], Arrays],
-    *,
-    threads: int | None = None,
-    progress: Progress = SILENT,
-    store: Store = NOTHING_KEPT,
-) -> list[Arrays]:
-    """Call `work(part)` for every part and give the results in order; finished parts are kept in `store`.
-
-    Parts that the store already holds are not computed again. `sizes` are what progress counts.
-    """
-    results: list[Arrays] = [{} for _ in sizes]
-
-    def one(start: int, stop: int) -> None:
-        for part in range(start, stop):
-            done = store.load(f"{name}-{part}")
-            if done is None:
-                done = work(part)
-                store.save(f"{name}-{part}", done)
-            results[part] = done
-
-    with progress.stage(name, sum(sizes)) as advance:
-        done = iter(sizes)
-        run_ranges(
-            one,
-            [(part, part + 1) for part in range(len(sizes))],
-            threads=threads,
-            advance=lambda _: advance(next(done)),
-        )
-    return results

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,13 +17,13 @@ from shoal.interrupt import raise_if_asked
 from shoal.memory import require_memory
 from shoal.methods import METHODS, BoxMethod, PointMethod
 from shoal.points import PointRelease
-from shoal.progress import SILENT
 from shoal.publishing.ledger import open_book
 from shoal.publishing.write import manifest_path, refuse_form, write_release
 from shoal.reading import read, read_traces
 from shoal.reading.account import Account
 from shoal.reading.sources import expand
 from shoal.release import Release
+from shoal.run import LOCAL, Run
 from shoal.store import Folder
 from shoal.traces import Traces
 from shoal.verifier import MAX_SUPPRESSED, verify, with_measured_claim
@@ -34,13 +34,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from shoal.methods import Estimate, Method
-    from shoal.progress import Progress
     from shoal.publishing.ledger import Overlap
     from shoal.reading.options import ReadOptions
     from shoal.trajectories import Trajectories
     from shoal.verifier import Verdict
 
-__all__ = ["Means", "Outputs", "Published", "publish"]
+__all__ = ["Outputs", "Published", "publish"]
 
 _SAMPLE_BYTES = 12
 
@@ -60,23 +59,6 @@ class Outputs:
     overwrite: bool = field(default=False, kw_only=True)
     geo: bool = field(default=False, kw_only=True)
     compact: bool = field(default=False, kw_only=True)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Means:
-    """How a run is carried out; none of it changes a result.
-
-    `memory` is what the process may take, in bytes (None: what is free); `work_dir` holds spill files and, with
-    `resume`, finished parts, which an interrupted run leaves and the next one goes on from.
-    """
-
-    threads: int | None = None
-    memory: int | None = None
-    work_dir: Path | None = None
-    resume: bool = False
-
-
-_USUAL = Means()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,8 +147,8 @@ def publish(
     options: ReadOptions,
     seed: int | None = None,
     dry_run: bool = False,
-    means: Means = _USUAL,
-    progress: Progress = SILENT,
+    resume: bool = False,
+    run: Run = LOCAL,
 ) -> Published:
     """Read, anonymize, write, verify from the written file, publish.
 
@@ -175,17 +157,10 @@ def publish(
     """
     try:
         return _publish(
-            inputs,
-            outputs,
-            _method(method, parameters),
-            options,
-            seed=seed,
-            dry_run=dry_run,
-            means=means,
-            progress=progress,
+            inputs, outputs, _method(method, parameters), options, seed=seed, dry_run=dry_run, resume=resume, run=run
         )
     except KeyboardInterrupt:
-        kept = "; the same command goes on from here" if means.resume else ""
+        kept = "; the same command goes on from here" if resume else ""
         raise KeyboardInterrupt(f"stopped; nothing was published{kept}") from None
 
 
@@ -197,35 +172,33 @@ def _publish(
     *,
     seed: int | None,
     dry_run: bool,
-    means: Means,
-    progress: Progress,
+    resume: bool,
+    run: Run,
 ) -> Published:
     started = time.perf_counter()
     _refuse_outputs([*inputs, *([options.cells] if options.cells else [])], outputs)
-    _refuse_settings(outputs, chosen, options, seed=seed, resume=means.resume)
-    scratch = means.work_dir or outputs.path.parent
+    _refuse_settings(outputs, chosen, options, seed=seed, resume=resume)
+    run = replace(run, work_dir=run.work_dir or outputs.path.parent)
     with open_book(outputs.ledger, allow_overlap=outputs.allow_overlap) as book:
-        people = _people(inputs, chosen, options, means, scratch, progress)
+        people = _people(inputs, chosen, options, run)
         _refuse_form(outputs, chosen, people.frame.crs)
         account = people.account or Account(rows_read=0)
-        estimate = _affordable(chosen, people, means)
+        estimate = _affordable(chosen, people, run)
         book.meet(people)
         raise_if_asked()
         if dry_run:
             return Published(account=account, estimate=estimate)
-        with _finished_parts(chosen, people, outputs, scratch, means) as store:
+        with _finished_parts(chosen, people, outputs, run, resume=resume) as keeping:
             begun = time.perf_counter()
-            release = _made(chosen, people, seed, store, means, progress)
+            release = _made(chosen, people, seed, keeping)
             record = _record(chosen, options, account, time.perf_counter() - begun)
             if isinstance(release, Release) and isinstance(chosen, BoxMethod):
                 _refuse_losses(release, chosen.less_loss)
-                release = with_measured_claim(release, threads=means.threads, progress=progress)
+                release = with_measured_claim(release, run=run)
             verdicts: list[Verdict] = []
 
             def check(written: Path, audit: pa.Table | None) -> None:
-                verdicts.append(
-                    _verified(inputs, written, audit, release, chosen.among, options, means, scratch, progress)
-                )
+                verdicts.append(_verified(inputs, written, audit, release, chosen.among, options, run))
                 book.intend(release, written, outputs.path)
 
             published = write_release(
@@ -252,39 +225,23 @@ def _publish(
     )
 
 
-def _people(
-    inputs: Sequence[str | Path],
-    method: Method,
-    options: ReadOptions,
-    means: Means,
-    scratch: Path,
-    progress: Progress,
-) -> Trajectories | Traces:
+def _people(inputs: Sequence[str | Path], method: Method, options: ReadOptions, run: Run) -> Trajectories | Traces:
     """Read what the method takes: samples on the grid, or fixes as they are."""
-    how: dict[str, Any] = {"options": options, "threads": means.threads, "memory": means.memory}
     reader = read_traces if method.takes == "fixes" else read
-    return reader(inputs, work_dir=scratch, progress=progress, **how)
+    return reader(inputs, options=options, run=run)
 
 
-def _made(
-    method: Method,
-    people: Trajectories | Traces,
-    seed: int | None,
-    store: dict[str, Any],
-    means: Means,
-    progress: Progress,
-) -> Release | PointRelease:
+def _made(method: Method, people: Trajectories | Traces, seed: int | None, run: Run) -> Release | PointRelease:
     """Run the method; points without a single trace would tell nothing, and are refused."""
-    how: dict[str, Any] = {"threads": means.threads, "progress": progress}
     release: Release | PointRelease
     if isinstance(method, PointMethod) and isinstance(people, Traces):
-        release = method.anonymize(people, seed=seed, **how)
+        release = method.anonymize(people, seed=seed, run=run)
         if len(release) == 0:
             raise SettingsError(
                 "nothing is left to publish: every trace is too short for the step; give a smaller --step"
             )
     elif isinstance(method, BoxMethod) and not isinstance(people, Traces):
-        release = method.anonymize(people, **how, **store)
+        release = method.anonymize(people, run=run)
     else:
         raise _mismatch(method)
     return release
@@ -301,22 +258,10 @@ def _verified(
     release: Release | PointRelease,
     k: int | None,
     options: ReadOptions,
-    means: Means,
-    scratch: Path,
-    progress: Progress,
+    run: Run,
 ) -> Verdict:
     """Return the verdict on the written file; raises NotVerified unless it holds."""
-    verdict = verify(
-        inputs,
-        written,
-        k=k,
-        audit=audit,
-        options=options,
-        threads=means.threads,
-        memory=_left(means.memory, release),
-        work_dir=scratch,
-        progress=progress,
-    )
+    verdict = verify(inputs, written, k=k, audit=audit, options=options, run=run.within(_left(run.memory, release)))
     _require_ok(verdict)
     return verdict
 
@@ -390,34 +335,34 @@ def _refuse_form(outputs: Outputs, method: Method, crs: str | None) -> None:
     refuse_form(outputs.path, outputs.audit, method.claim, crs, geo=outputs.geo, compact=outputs.compact, points=points)
 
 
-def _affordable(method: Method, people: Trajectories | Traces, means: Means) -> Estimate:
+def _affordable(method: Method, people: Trajectories | Traces, run: Run) -> Estimate:
     """Estimate the work; refuse it if it won't fit into memory."""
     if isinstance(method, PointMethod) and isinstance(people, Traces):
-        estimate = method.estimate(people, threads=means.threads)
+        estimate = method.estimate(people, run=run)
         larger = "a larger --step, " if "step_m" in type(method).model_fields else ""
         advice = f"use {larger}a shorter --period or a smaller --bbox"
     elif isinstance(method, BoxMethod) and not isinstance(people, Traces):
         method.require_enough(people)
-        estimate = method.estimate(people, threads=means.threads)
+        estimate = method.estimate(people, run=run)
         fewer = "fewer --candidates, " if "candidates" in type(method).model_fields else ""
         advice = f"use {fewer}a shorter --period or a smaller --bbox"
     else:
         raise _mismatch(method)
-    require_memory(estimate.memory_bytes, method.name, advice, limit=means.memory)
+    require_memory(estimate.memory_bytes, method.name, advice, limit=run.memory)
     return estimate
 
 
 @contextmanager
 def _finished_parts(
-    method: Method, people: Trajectories | Traces, outputs: Outputs, scratch: Path, means: Means
-) -> Iterator[dict[str, Any]]:
-    """Return the store of finished parts, as an argument, to a method that resumes; kept until all is published."""
-    if not means.resume or isinstance(people, Traces):
-        drop_kept(scratch, outputs.path.name)
-        yield {}
+    method: Method, people: Trajectories | Traces, outputs: Outputs, run: Run, *, resume: bool
+) -> Iterator[Run]:
+    """Return the run with a store of finished parts, if it should resume; they are kept until all is published."""
+    if not resume or isinstance(people, Traces):
+        drop_kept(run.scratch, outputs.path.name)
+        yield run
         return
-    with kept_folder(scratch, outputs.path.name, _fingerprint(method, people)) as folder:
-        yield {"store": Folder(folder)}
+    with kept_folder(run.scratch, outputs.path.name, _fingerprint(method, people)) as folder:
+        yield replace(run, store=Folder(folder))
 
 
 def _fingerprint(method: Method, people: Trajectories) -> str:

@@ -12,10 +12,10 @@ import pytest
 
 import shoal
 from shoal.errors import OutputError, SettingsError
-from shoal.methods import partition
-from shoal.pipeline import Means, Outputs, publish
+from shoal.pipeline import Outputs, publish
 from shoal.reading.options import ReadOptions
-from shoal.search import partners
+from shoal.run import Run
+from shoal.search import partition, partners
 from shoal.store import Folder
 
 RELEASE = ["r.parquet", "r.parquet.manifest.json"]
@@ -39,7 +39,7 @@ def small_parts(monkeypatch):
 def worked(monkeypatch):
     """Counts the parts that are computed."""
     done = []
-    for room, name in ((partition, "_search"), (partners, "cheapest_partners")):
+    for room, name in ((partition, "_improved"), (partners, "cheapest_partners")):
         true = getattr(room, name)
 
         def counted(*arguments, true=true, name=name):
@@ -53,8 +53,10 @@ def worked(monkeypatch):
 
 def anonymized(events, folder, *, k=2, resume=True, **more):
     outputs = Outputs(folder / "r.parquet", overwrite=True)
-    means = Means(resume=resume, **{"threads": 1, **more})
-    publish([events], outputs, method="shoal", parameters={"k": k}, options=ReadOptions(), seed=7, means=means)
+    run = Run(**{"threads": 1, **more})
+    publish(
+        [events], outputs, method="shoal", parameters={"k": k}, options=ReadOptions(), seed=7, resume=resume, run=run
+    )
     assert sorted(path.name for path in folder.iterdir()) == RELEASE
     return [(folder / name).read_bytes() for name in RELEASE]
 
@@ -195,7 +197,7 @@ def test_methods_without_parts_say_so(events, tmp_path):
             method="k-scale",
             parameters={"k": 2},
             options=ReadOptions(),
-            means=Means(resume=True),
+            resume=True,
         )
     assert list(tmp_path.iterdir()) == []
 
@@ -204,7 +206,7 @@ def test_methods_without_parts_say_so(events, tmp_path):
 
 COMMAND = """
 from shoal.cli import main
-from shoal.methods import partition
+from shoal.search import partition
 from shoal.search import partners
 partition._PART, partners._PART, partners._HALO = 256, 512, 512
 main()

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import shoal
+from shoal.run import Run
 
 SECRET = "s3cr3t"
 LINES = [
@@ -76,7 +77,7 @@ def read_or_refuse(data: bytes, name: str) -> None:
     try:
         path = folder / name
         path.write_bytes(data)
-        people = shoal.read(path, threads=1, work_dir=folder)
+        people = shoal.read(path, run=Run(threads=1, work_dir=folder))
         account = people.account
         assert people.samples == account.kept_rows == account.rows_read - sum(account.dropped.values())
         assert sorted(p.name for p in folder.iterdir()) == [name]

@@ -31,6 +31,7 @@ GROUND = {
     "points",
     "progress",
     "release",
+    "run",
     "settings",
     "store",
     "traces",

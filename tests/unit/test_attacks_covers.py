@@ -8,6 +8,7 @@ from shoal.attacks import attack, open_scene, play
 from shoal.attacks.covers import intersections
 from shoal.errors import CannotCheck
 from shoal.release import Claim, Members, Release
+from shoal.run import Run
 from shoal.verifier.arrays import blocks
 from shoal.verifier.cover import cover_pairs
 from tests.oracle import owner as oracle
@@ -76,7 +77,7 @@ def test_cover_gives_precision_back():
     assert merged["left_high"] < 0.9
     assert covering["left"] <= merged["left"]
     assert merged["cost_raw"] < merged["cost_intersected"] < merged["cost_own"]
-    assert play(scene, "intersect-covers", threads=2).to_dict() == outcome.to_dict()
+    assert play(scene, "intersect-covers", run=Run(threads=2)).to_dict() == outcome.to_dict()
 
 
 def test_the_audit_is_needed():

@@ -11,6 +11,7 @@ import shoal
 from shoal.attacks import open_scene, play
 from shoal.attacks.knowledge import shuffled
 from shoal.errors import CannotCheck, SettingsError
+from shoal.run import Run
 from shoal.verifier.grid import Grid
 from tests.oracle import attacks as slow
 from tests.people import random_people
@@ -204,8 +205,8 @@ def test_the_same_seed_gives_the_same_whatever_the_threads():
     people = random_people(60, seed=4)
     scene = open_scene(people, shoal.Shoal(k=2).anonymize(people))
     other = open_scene(people, shoal.KScale(k=3).anonymize(people))
-    one = play(scene, "intersection", other=other, victims=30, seed=7, threads=1)
-    assert play(scene, "intersection", other=other, victims=30, seed=7, threads=3) == one
+    one = play(scene, "intersection", other=other, victims=30, seed=7, run=Run(threads=1))
+    assert play(scene, "intersection", other=other, victims=30, seed=7, run=Run(threads=3)) == one
     assert play(scene, "intersection", other=other, victims=30, seed=8).rows != one.rows
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from shoal.attacks.matching import BoxMatcher, Known, PlaceMatcher, SampleMatcher, count_people
 from shoal.errors import TooLarge
+from shoal.run import Run
 from tests.oracle import attacks as slow
 from tests.scenes import catalogue_of, original_of, random_crowd, random_records
 
@@ -113,4 +114,6 @@ def test_the_same_whatever_the_threads():
     people, records = random_crowd(3, users=40), random_records(3, records=30)
     known = known_of(some_queries(people, 3, n=600))
     matcher = BoxMatcher(catalogue_of(records).unique)
-    assert np.array_equal(count_people(matcher, known, threads=1), count_people(matcher, known, threads=4))
+    assert np.array_equal(
+        count_people(matcher, known, run=Run(threads=1)), count_people(matcher, known, run=Run(threads=4))
+    )

@@ -15,6 +15,7 @@ from shoal.errors import CannotCheck, SettingsError
 from shoal.merge import k_merge
 from shoal.publishing.owners import with_random_owners
 from shoal.release import Claim, Members, Release
+from shoal.run import Run
 from shoal.verifier.cover import cover_pairs
 from tests.oracle import owner as oracle
 from tests.people import random_people
@@ -307,7 +308,7 @@ def test_nu_k_pick_tells_owners():
     assert outcome.rows[-1]["success_low"] > 0.5
     assert outcome.figures["effective_k_mean"] < 2.2
     assert outcome.rows[-1]["success"] >= max(row["success"] for row in outcome.rows) - 0.03
-    again = owner_attack(scene, seed=3, threads=2)
+    again = owner_attack(scene, seed=3, run=Run(threads=2))
     assert again.to_dict() == outcome.to_dict()
     assert play(scene, "owner", seed=4, victims=100).victims == 100
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import shoal
 from shoal.attacks import open_scene, play
 from shoal.errors import CannotCheck, SettingsError, TooLarge
+from shoal.run import Run
 from tests.oracle import attacks as slow
 from tests.people import random_people
 from tests.scenes import GRID, random_crowd, random_records, scene_of
@@ -95,8 +96,8 @@ def test_home_and_work_are_those_of_plain_loops(seed, tz):
 def test_the_same_seed_gives_the_same_whatever_the_threads(attack):
     people = random_people(60, seed=4, slots=3 * 1440)
     scene = open_scene(people, shoal.Shoal(k=3).anonymize(people))
-    one = play(scene, attack, victims=30, seed=7, threads=1)
-    assert play(scene, attack, victims=30, seed=7, threads=3) == one
+    one = play(scene, attack, victims=30, seed=7, run=Run(threads=1))
+    assert play(scene, attack, victims=30, seed=7, run=Run(threads=3)) == one
     assert play(scene, attack, victims=30, seed=8).rows != one.rows
     assert one.ok
     assert all(row["candidates_min"] >= 3 for row in one.rows)

@@ -12,6 +12,7 @@ from shoal.attacks import open_scene, play
 from shoal.attacks.knowledge import shuffled
 from shoal.errors import CannotCheck, SettingsError
 from shoal.release import Claim
+from shoal.run import Run
 from tests.oracle import attacks as slow
 from tests.people import random_people
 from tests.releases import grouped, ring, toy_people
@@ -134,8 +135,8 @@ def test_identical_records_and_compact_ones_count_alike(tmp_path):
 def test_the_same_seed_gives_the_same_whatever_the_threads():
     people = random_people(80, seed=4)
     scene = open_scene(people, shoal.Shoal(k=2).anonymize(people))
-    one = play(scene, "points", victims=30, seed=7, threads=1)
-    assert play(scene, "points", victims=30, seed=7, threads=3) == one
+    one = play(scene, "points", victims=30, seed=7, run=Run(threads=1))
+    assert play(scene, "points", victims=30, seed=7, run=Run(threads=3)) == one
     assert play(scene, "points", victims=30, seed=8).rows != one.rows
 
 

@@ -9,6 +9,7 @@ import shoal
 from shoal.attacks import open_scene, play
 from shoal.errors import SettingsError
 from shoal.release import Claim
+from shoal.run import Run
 from tests.oracle import attacks as slow
 from tests.people import random_people
 from tests.releases import grouped, ring, toy_people
@@ -122,8 +123,8 @@ def test_a_claim_about_windows_is_held_to_windows_no_longer():
 def test_the_same_seed_gives_the_same_whatever_the_threads():
     people = random_people(60, seed=4)
     scene = open_scene(people, shoal.KScale(k=2).anonymize(people))
-    one = play(scene, "window", victims=30, seed=7, threads=1)
-    assert play(scene, "window", victims=30, seed=7, threads=3) == one
+    one = play(scene, "window", victims=30, seed=7, run=Run(threads=1))
+    assert play(scene, "window", victims=30, seed=7, run=Run(threads=3)) == one
     assert play(scene, "window", victims=30, seed=8).rows != one.rows
 
 

@@ -16,6 +16,7 @@ import pytest
 
 import shoal
 from shoal import errors
+from shoal.run import Run
 
 CANARY = "canary-7319"
 PLACE = "39.731973", "116.731973"
@@ -210,12 +211,12 @@ def test_bad_input_gives_a_typed_error_or_an_account(case, tmp_path):
     work.mkdir()
     start = time.monotonic()
     if isinstance(expected, dict):
-        account = shoal.read(path, work_dir=work, **options).account
+        account = shoal.read(path, run=Run(work_dir=work), **options).account
         assert account.dropped == expected
         assert account.rows_read == account.kept_rows + sum(expected.values())
     else:
         with pytest.raises(expected) as caught:
-            shoal.read(path, work_dir=work, **options)
+            shoal.read(path, run=Run(work_dir=work), **options)
         shown = "".join(traceback.format_exception_only(caught.value)) + str(caught.value.__cause__)
         assert not any(secret in shown for secret in (CANARY, *PLACE, "2026"))
         assert caught.value.__suppress_context__ or caught.value.__context__ is None

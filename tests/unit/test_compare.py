@@ -15,6 +15,7 @@ from shoal.comparison import compare, contests, refuse_table, save_table
 from shoal.errors import AlreadyExists, OutputError, SettingsError, TooFewUsers, TooLarge
 from shoal.measure import precision
 from shoal.methods import METHODS, BoxMethod
+from shoal.run import Run
 from tests.people import random_people
 
 COLUMNS = [
@@ -95,7 +96,7 @@ def test_too_few_people_is_said_before_anything_runs(monkeypatch):
 def test_too_little_memory_is_said_before_anything_runs(monkeypatch):
     monkeypatch.setattr(room, "_measured", lambda *_: pytest.fail("it ran"))
     with pytest.raises(TooLarge, match="k-scale would take"):
-        compare(random_people(20), contests(["k-scale"], [2]), memory=1000)
+        compare(random_people(20), contests(["k-scale"], [2]), run=Run(memory=1000))
 
 
 def test_peak_memory_is_of_the_run(tmp_path, monkeypatch):
@@ -116,7 +117,7 @@ def test_progress_says_which_run():
             stages.append(name)
             yield lambda _: None
 
-    compare(random_people(10), contests(["k-scale"], [2]), progress=Heard())
+    compare(random_people(10), contests(["k-scale"], [2]), run=Run(progress=Heard()))
     assert stages[0] == "runs"
     assert "k-scale, k = 2: records" in stages
 

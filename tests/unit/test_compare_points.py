@@ -5,6 +5,7 @@ import pytest
 import shoal
 from shoal.comparison_points import are_points, compare_points, point_contests
 from shoal.errors import SettingsError, TooLarge
+from shoal.run import Run
 from tests.tracks import planted, traces_of, walk
 
 
@@ -46,4 +47,4 @@ def test_people_who_never_stay_have_no_score():
 
 def test_too_much_is_refused_before_any_run(traces):
     with pytest.raises(TooLarge):
-        compare_points(traces, point_contests(["promesse:1m"]), memory=1000)
+        compare_points(traces, point_contests(["promesse:1m"]), run=Run(memory=1000))

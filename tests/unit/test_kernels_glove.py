@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from shoal.kernels.glove import merge_two_stage, reshape, two_stage
 from shoal.kernels.stretch import Scale
+from shoal.run import Run
 from shoal.search.glove_groups import _LISTED, _Greedy
 from tests.oracle import glove as twin
 from tests.oracle.merge import holds
@@ -164,7 +165,7 @@ def test_the_nearest_are_those_of_comparing_with_everybody(seed, two_stage):
     rng = np.random.default_rng(seed)
     slots, side = int(rng.choice([4, 400, 6000])), int(rng.choice([2, 40, 1500]))
     people = random_people(40, seed=seed, slots=slots, side=side, mean=3)
-    greedy = _Greedy(people, 4, loose=True, two_stage=two_stage, threads=1)
+    greedy = _Greedy(people, 4, loose=True, two_stage=two_stage, run=Run(threads=1))
     greedy.search(np.arange(len(people)))
     for _ in range(10):
         for group in rng.choice(np.flatnonzero(greedy._field.there), 2).tolist():

@@ -10,6 +10,7 @@ from scipy import stats
 import shoal
 from shoal.errors import InputError
 from shoal.measure.correlates import Properties, correlations, properties
+from shoal.run import Run
 from tests.people import random_people
 
 
@@ -26,7 +27,7 @@ def slow_movement(samples):
 def test_properties_equal_a_slow_twin():
     people = random_people(40, side=100, slots=3000)
     chosen = np.array([0, 3, 17, 39])
-    found = properties(people, chosen, threads=2)
+    found = properties(people, chosen, run=Run(threads=2))
     slow = [slow_movement(people.user(u).tolist()) for u in range(40)]
     hours = (int(people.t.max()) - int(people.t.min()) + 1) / 60
     for row, u in enumerate(chosen.tolist()):

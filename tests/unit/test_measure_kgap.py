@@ -13,6 +13,7 @@ from shoal.errors import SettingsError, TooFewUsers, TooLarge
 from shoal.frame import Frame
 from shoal.kernels.stretch import effort_sum
 from shoal.measure import Stretch
+from shoal.run import Run
 from shoal.trajectories import build
 from tests.oracle import stretch as oracle
 from tests.people import random_people
@@ -124,15 +125,15 @@ def test_many_bins_and_places_or_few_make_no_difference(monkeypatch):
     expected = shoal.k_gap(people, [4])
     for name, value in {"_GAP_BYTES": 1, "_BINS_PER_CAP": 1, "_WORK_PER_RANGE": 1, "_SAMPLES_PER_RANGE": 1}.items():
         monkeypatch.setattr(MODULE, name, value)
-        found = shoal.k_gap(people, [4], threads=2)
+        found = shoal.k_gap(people, [4], run=Run(threads=2))
         assert (found.near == expected.near).all()
         assert (found.effort == expected.effort).all()
 
 
 def test_threads_and_a_sample_make_no_difference():
     people = random_people(60, slots=2000, side=200)
-    everybody = shoal.k_gap(people, [2, 7], threads=1)
-    drawn = shoal.k_gap(people, [2, 7], sample=13, seed=3, threads=3)
+    everybody = shoal.k_gap(people, [2, 7], run=Run(threads=1))
+    drawn = shoal.k_gap(people, [2, 7], sample=13, seed=3, run=Run(threads=3))
     assert len(drawn.users) == 13
     assert (drawn.gap == everybody.gap[drawn.users]).all()
     assert (drawn.near == everybody.near[drawn.users]).all()

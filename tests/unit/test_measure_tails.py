@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 import shoal
 from shoal.errors import InputError, SettingsError
 from shoal.measure.tails import EXPONENTIAL, KINDS, gini, tail_weight, tails
+from shoal.run import Run
 from tests.oracle import stretch
 from tests.oracle import tails as oracle
 from tests.people import random_people
@@ -53,7 +54,7 @@ def test_values_that_make_no_sense_are_refused(wrong):
 @pytest.mark.parametrize("k", [2, 4])
 def test_everybody_s_figures_are_those_of_their_sample_efforts(k):
     people = random_people(12, slots=2000, side=200, mean=8, seed=k)
-    found = tails(shoal.k_gap(people, [2, 4]), k=k, threads=2)
+    found = tails(shoal.k_gap(people, [2, 4]), k=k, run=Run(threads=2))
     boxes = [stretch.as_boxes(people.user(u).tolist()) for u in range(12)]
     for row, user in enumerate(found.users.tolist()):
         parts = stretch.all_parts(boxes, user, k)

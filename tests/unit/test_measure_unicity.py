@@ -13,6 +13,7 @@ from shoal.errors import SettingsError
 from shoal.frame import Frame
 from shoal.kernels.unicity import Coarse, draw_points
 from shoal.measure.unicity import resolution_text
+from shoal.run import Run
 from shoal.trajectories import build
 from tests.oracle import unicity as oracle
 from tests.people import random_people
@@ -44,7 +45,7 @@ def test_all_people_in_several_blocks(monkeypatch):
     monkeypatch.setattr(module, "_TOGETHER", 7)
     monkeypatch.setattr(module, "_SAMPLES_PER_RANGE", 50)
     for threads in (1, 2, 5):
-        assert shoal.unicity(people, sample=60, threads=threads) == whole
+        assert shoal.unicity(people, sample=60, run=Run(threads=threads)) == whole
 
 
 def test_more_points_and_finer_ones_never_hide_anybody():

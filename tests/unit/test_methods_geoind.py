@@ -13,6 +13,7 @@ from shoal.errors import CannotCheck, SettingsError
 from shoal.frame import transformer
 from shoal.kernels.noise import laplace_radius
 from shoal.release import Claim
+from shoal.run import Run
 from shoal.verifier.noise import compare_with_laplace
 from shoal.verifier.verdict import Findings
 from tests.tracks import GEOD, records_of, table_of, traces_of, walk
@@ -96,7 +97,7 @@ def test_noise_is_fresh_unless_a_seed_is_given():
     first, second = (method.anonymize(traces) for _ in range(2))
     assert (first.lng != second.lng).mean() > 0.99
     seeded = method.anonymize(traces, seed=7)
-    assert (seeded.lng == method.anonymize(traces, seed=7, threads=1).lng).all()
+    assert (seeded.lng == method.anonymize(traces, seed=7, run=Run(threads=1)).lng).all()
     assert (seeded.lng != method.anonymize(traces, seed=8).lng).mean() > 0.99
     assert (seeded.seeded, str(seeded.claim)) == (True, "none (research)")
     renamed = shoal.read_traces(table_of({f"x{9 - n}": fixes for n, fixes in people.items()}))

@@ -12,11 +12,12 @@ from shoal.errors import CannotCheck, SettingsError, TooFewUsers
 from shoal.frame import Frame
 from shoal.kernels.stretch import box_effort, box_reach
 from shoal.measure.stretch import Stretch
-from shoal.methods import glove_groups
 from shoal.methods.glove import Glove
 from shoal.pipeline import Outputs, publish
 from shoal.publishing.write import write_release
 from shoal.reading.options import ReadOptions
+from shoal.run import Run
+from shoal.search import glove_groups
 from shoal.trajectories import build
 from tests.oracle.glove import glove
 from tests.people import LAEA, random_people
@@ -59,7 +60,7 @@ def test_equals_the_algorithm_as_written(variant, merge, block):
     rng = np.random.default_rng([block, len(variant), len(merge)])
     for _ in range(15):
         people, k = random_case(rng)
-        release = Glove(k=k, variant=variant, merge=merge).anonymize(people, threads=1)
+        release = Glove(k=k, variant=variant, merge=merge).anonymize(people, run=Run(threads=1))
         groups, left = glove(samples_of(people), k, variant=variant, merge=merge)
         assert groups_of(release) == sorted(groups)
         assert np.setdiff1d(np.arange(len(people)), release.members.owners).tolist() == left
@@ -118,7 +119,7 @@ def same(one, other):
 def test_threads_do_not_matter(merge):
     people = random_people(70, seed=2, mean=5)
     method = Glove(k=3, merge=merge)
-    same(method.anonymize(people, threads=1), method.anonymize(people, threads=3))
+    same(method.anonymize(people, run=Run(threads=1)), method.anonymize(people, run=Run(threads=3)))
 
 
 def test_shifted_people_have_shifted_groups():

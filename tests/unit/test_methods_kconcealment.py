@@ -12,6 +12,7 @@ from shoal.errors import SettingsError, TooFewUsers
 from shoal.frame import Frame
 from shoal.methods.kconcealment import KConcealment
 from shoal.publishing.write import write_release
+from shoal.run import Run
 from shoal.search import pair_costs
 from shoal.search.constraints import regular_lists
 from shoal.trajectories import build
@@ -112,7 +113,7 @@ def test_a_seed_takes_the_claim_and_fixes_the_owners(tmp_path):
 
 def test_threads_and_order_do_not_matter():
     people = random_people(80, seed=5)
-    one, two = (KConcealment(k=3).anonymize(people, threads=n) for n in (1, 2))
+    one, two = (KConcealment(k=3).anonymize(people, run=Run(threads=n)) for n in (1, 2))
     assert (one.boxes == two.boxes).all()
     assert (one.members.matchings == two.members.matchings).all()
 

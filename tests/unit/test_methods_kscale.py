@@ -7,6 +7,7 @@ import pytest
 import shoal
 from shoal.errors import SettingsError, TooFewUsers
 from shoal.frame import Frame
+from shoal.run import Run
 from shoal.search import pair_costs, proxy_candidates, signatures
 from shoal.search.constraints import clusters, k_pick, nu_k_pick
 from shoal.trajectories import build
@@ -115,7 +116,7 @@ def test_ties_go_to_the_lower_index():
 
 def test_threads_do_not_matter():
     people = random_people(80, seed=10)
-    one, two = (shoal.KScale(k=3).anonymize(people, threads=n) for n in (1, 2))
+    one, two = (shoal.KScale(k=3).anonymize(people, run=Run(threads=n)) for n in (1, 2))
     assert (one.boxes == two.boxes).all()
     assert (one.members.indices == two.members.indices).all()
 

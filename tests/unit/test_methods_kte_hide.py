@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 import shoal
 from shoal.errors import SettingsError, TooFewUsers
 from shoal.frame import Frame
-from shoal.methods import kte_sets
+from shoal.methods.kte_hide import sets as kte_sets
 from shoal.methods.kte_hide.method import KteHide
 from shoal.methods.kte_hide.pieces import Active, cut, subsets, windows_of
 from shoal.methods.kte_hide.sets import find_sets
+from shoal.run import Run
 from shoal.trajectories import build
 from tests.oracle import kte_hide as slow
 from tests.oracle import windows as slow_windows
@@ -238,7 +239,7 @@ def test_the_claim_is_what_was_measured(tmp_path):
 def test_threads_labels_and_order_do_not_matter():
     people = random_people(80, seed=5, slots=600)
     method = KteHide(k=3, tau="60min", epsilon="30min")
-    one, two = (method.anonymize(people, threads=n) for n in (1, 2))
+    one, two = (method.anonymize(people, run=Run(threads=n)) for n in (1, 2))
     assert (one.boxes == two.boxes).all()
     assert (one.offsets == two.offsets).all()
     rng = np.random.default_rng(1)
@@ -278,11 +279,11 @@ def test_goes_on_where_it_was_interrupted(monkeypatch):
 
     until(8)
     with pytest.raises(KeyboardInterrupt):
-        method.anonymize(people, store=shelf)
+        method.anonymize(people, run=Run(store=shelf))
     assert decided[0] == -1
     decided.clear()
     until(None)
-    resumed = method.anonymize(people, store=shelf)
+    resumed = method.anonymize(people, run=Run(store=shelf))
     assert decided[0] == 8
     whole = method.anonymize(people)
     assert (resumed.boxes == whole.boxes).all()

@@ -11,6 +11,7 @@ from shoal.errors import SettingsError
 from shoal.frame import Frame
 from shoal.kernels.marginal import Placed, Tried, choose_rows, place_leftovers
 from shoal.kernels.weighted import Samples, grown_costs, merged_cost, scratch_of
+from shoal.run import Run
 from shoal.search import pair_costs, proxy_candidates, signatures
 from shoal.search.constraints import hardest_first, nu_k_pick
 from shoal.search.marginal import _refresh, _start, _sweep, marginal_pick
@@ -192,7 +193,7 @@ def test_a_limit_on_the_papers_picking():
 def test_threads_and_labels_do_not_matter():
     people = random_people(150, seed=4, mean=6)
     method = shoal.KScale(k=3, picking="marginal")
-    one, three = (method.anonymize(people, threads=n) for n in (1, 3))
+    one, three = (method.anonymize(people, run=Run(threads=n)) for n in (1, 3))
     assert (one.boxes == three.boxes).all()
     assert (one.members.indices == three.members.indices).all()
     assert one.parameters == {**shoal.KScale(k=3).anonymize(people).parameters, "picking": "marginal", "max_members": 4}

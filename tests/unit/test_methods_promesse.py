@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 import shoal
 from shoal.errors import SettingsError
 from shoal.kernels.smooth import most_points
+from shoal.run import Run
 from tests.oracle import promesse as slow
 from tests.tracks import CORNERS, GEOD, around, records_of, table_of, traces_of, walk
 
@@ -110,9 +111,9 @@ def test_order_labels_threads_and_memory_do_not_matter(tmp_path):
     shuffled = table.take(np.random.default_rng(1).permutation(len(table)))
     renamed = table_of({f"x{99 - n}": fixes for n, fixes in people.items()})
 
-    def made(table, threads=None, **options):
-        traces = shoal.read_traces(table, split_gap_s="10min", threads=threads, **options)
-        return sorted(map(tuple, records_of(shoal.Promesse(step_m=100).anonymize(traces, threads=threads))))
+    def made(table, **how):
+        traces = shoal.read_traces(table, split_gap_s="10min", run=Run(**how))
+        return sorted(map(tuple, records_of(shoal.Promesse(step_m=100).anonymize(traces, run=Run(**how)))))
 
     expected = made(table)
     assert made(shuffled) == made(renamed) == made(table, threads=1) == expected

@@ -11,12 +11,12 @@ import pytest
 import shoal
 from shoal.errors import SettingsError, ShoalError, TooFewUsers
 from shoal.frame import Frame
-from shoal.methods import partition
 from shoal.methods.shoal import Shoal
-from shoal.pipeline import Means, Outputs, publish
+from shoal.pipeline import Outputs, publish
 from shoal.publishing.write import write_release
 from shoal.reading.options import ReadOptions
-from shoal.search import partners
+from shoal.run import Run
+from shoal.search import partition, partners
 from shoal.trajectories import build
 from tests.oracle.cover import holds, two_way
 from tests.oracle.groups import cheapest_partition
@@ -80,7 +80,7 @@ def small_people(n, seed, kind):
 def excess(n, k, seed, kind):
     people = small_people(n, seed, kind)
     least, _ = cheapest_partition(people, k)
-    release = Shoal(k=k).anonymize(people, threads=1)
+    release = Shoal(k=k).anonymize(people, run=Run(threads=1))
     groups = [[samples_of(people, user) for user in group] for group in groups_of(release)]
     return sum(shoal.k_merge(group, "members")[1] for group in groups) / least
 
@@ -193,15 +193,15 @@ def same(one, other):
 @pytest.mark.parametrize("k", [2, 3, 5])
 def test_several_parts(k):
     people = random_people(133, seed=k, mean=5)
-    release = Shoal(k=k).anonymize(people, threads=2)
+    release = Shoal(k=k).anonymize(people, run=Run(threads=2))
     check_release(people, release, k)
     assert shoal.verify(people, release).ok
-    same(release, Shoal(k=k).anonymize(people, threads=1))
+    same(release, Shoal(k=k).anonymize(people, run=Run(threads=1)))
 
 
 def test_one_and_two_threads():
     people = random_people(150, seed=4)
-    same(*(Shoal(k=3).anonymize(people, threads=threads) for threads in (1, 2)))
+    same(*(Shoal(k=3).anonymize(people, run=Run(threads=threads)) for threads in (1, 2)))
 
 
 def shuffled_and_relabelled(events, seed):
@@ -223,12 +223,12 @@ def test_shuffled_and_relabelled_input(events):
         same(first, Shoal(k=3).anonymize(shoal.from_arrow(shuffled_and_relabelled(events, seed))))
 
 
-def published(events, folder, *, parameters=None, **means):
+def published(events, folder, *, parameters=None, **how):
     folder.mkdir()
     outputs = Outputs(folder / "r.parquet", audit=folder / "a.parquet", run_record=folder / "run.json")
     parameters = {"k": 2, **(parameters or {})}
     done = publish(
-        [events], outputs, method="shoal", parameters=parameters, options=ReadOptions(), seed=5, means=Means(**means)
+        [events], outputs, method="shoal", parameters=parameters, options=ReadOptions(), seed=5, run=Run(**how)
     )
     assert done.verdict.ok
     assert sorted(path.name for path in folder.iterdir()) == [
@@ -243,11 +243,11 @@ def published(events, folder, *, parameters=None, **means):
 def test_memory_limits_and_threads_change_no_byte(tmp_path, events):
     need = published(events, tmp_path / "free").estimate.memory_bytes
     expected = (tmp_path / "free/r.parquet").read_bytes()
-    for name, means in {
+    for name, how in {
         "little": {"memory": need + 1_000_000, "threads": 1},
         "more": {"memory": 4 * need, "threads": 2},
     }.items():
-        published(events, tmp_path / name, **means)
+        published(events, tmp_path / name, **how)
         assert (tmp_path / name / "r.parquet").read_bytes() == expected
 
 

@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.parts import even_parts, halo, run_parts, space_order
+from shoal.errors import SettingsError
+from shoal.parts import even_parts, halo, space_order
+from shoal.run import Run
 
 coordinate = st.integers(-30, 30)
 points = st.lists(st.tuples(coordinate, coordinate), min_size=1, max_size=400)
@@ -94,7 +96,7 @@ def square(part):
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_results_come_in_order_and_are_kept(threads):
     store = Memory()
-    results = run_parts("squares", [3] * 9, square, threads=threads, store=store)
+    results = Run(threads=threads, store=store).map("squares", square, range(9), sizes=[3] * 9)
     assert [int(result["a"][0]) for result in results] == [n * n for n in range(9)]
     assert sorted(store.saved) == sorted(f"squares-{n}" for n in range(9))
 
@@ -107,7 +109,7 @@ def test_parts_there_are_not_computed_again():
         done.append(part)
         return square(part)
 
-    results = run_parts("squares", [1, 1, 1], work, threads=1, store=store)
+    results = Run(threads=1, store=store).map("squares", work, range(3), sizes=[1, 1, 1])
     assert done == [0, 2]
     assert [int(result["a"][0]) for result in results] == [0, -1, 4]
 
@@ -121,7 +123,7 @@ def test_what_was_finished_before_an_error_is_kept():
         return square(part)
 
     with pytest.raises(KeyboardInterrupt):
-        run_parts("squares", [1] * 6, work, threads=1, store=store)
+        Run(threads=1, store=store).map("squares", work, range(6), sizes=[1] * 6)
     assert {"squares-0", "squares-1", "squares-2"} <= set(store.kept)
     assert "squares-3" not in store.kept
 
@@ -139,8 +141,14 @@ def test_no_more_parts_at_a_time_than_threads():
             at_once -= 1
         return square(part)
 
-    run_parts("squares", [1] * 12, work, threads=2)
+    Run(threads=2).map("squares", work, range(12), sizes=[1] * 12)
     assert most == 2
+
+
+def test_a_run_without_threads_or_memory_is_refused():
+    for wrong in ({"threads": 0}, {"memory": -1}):
+        with pytest.raises(SettingsError, match=r"at least 1|above zero"):
+            Run(**wrong)
 
 
 class Counted:
@@ -166,5 +174,5 @@ class Counted:
 @pytest.mark.parametrize("threads", [1, 2])
 def test_progress_ends_at_its_total(threads):
     progress = Counted()
-    run_parts("squares", [5, 1, 7, 2], square, threads=threads, progress=progress)
+    Run(threads=threads, progress=progress).map("squares", square, range(4), sizes=[5, 1, 7, 2])
     assert (progress.done, progress.total) == (15, 15)

@@ -38,6 +38,7 @@ from shoal.reading.events import read_events
 from shoal.reading.options import ReadOptions
 from shoal.reading.parts import event_parts
 from shoal.reading.read import choose_crs
+from shoal.run import Run
 from tests.oracle import order as twin
 
 LIMITS = [1_000 * ROW_BYTES, 2**17]
@@ -83,7 +84,7 @@ def same(a, b):
 
 def parts_of(source, limit, **options):
     """How many parts a limit makes."""
-    with event_parts(source, ReadOptions(**options), memory=limit) as found:
+    with event_parts(source, ReadOptions(**options), run=Run(memory=limit)) as found:
         return len(found)
 
 
@@ -97,19 +98,19 @@ def test_the_limit_does_not_matter(limit, text, tmp_path):
     shuffled = rows.take(np.random.default_rng(limit).permutation(len(rows)))
     pq.write_table(shuffled, tmp_path / "a.parquet", row_group_size=500)
     assert parts_of(rows, limit) > 1
-    assert same(shoal.from_arrow(rows, memory=limit), whole)
+    assert same(shoal.from_arrow(rows, run=Run(memory=limit)), whole)
     for threads in (1, 2):
-        assert same(shoal.read(tmp_path / "a.parquet", memory=limit, threads=threads), whole)
+        assert same(shoal.read(tmp_path / "a.parquet", run=Run(memory=limit, threads=threads)), whole)
 
 
 @pytest.mark.parametrize("limit", LIMITS)
 def test_text_files_too(limit, tmp_path):
     rows = table(bad=True)
     pacsv.write_csv(rows, tmp_path / "a.csv")
-    whole = shoal.read(tmp_path / "a.csv", threads=1)
-    assert same(shoal.read(tmp_path / "a.csv", memory=limit), whole)
+    whole = shoal.read(tmp_path / "a.csv", run=Run(threads=1))
+    assert same(shoal.read(tmp_path / "a.csv", run=Run(memory=limit)), whole)
     (tmp_path / "a.csv").write_bytes((tmp_path / "a.csv").read_bytes() + b"no,row\n")
-    torn = shoal.read(tmp_path / "a.csv", memory=limit)
+    torn = shoal.read(tmp_path / "a.csv", run=Run(memory=limit))
     assert torn.account.dropped["not a row of the table"] == 1
     assert same(torn, shoal.read(tmp_path / "a.csv"))
 
@@ -130,7 +131,7 @@ def test_options_do_not_matter(options):
     rows = table()
     whole = shoal.from_arrow(rows, **options)
     assert parts_of(rows, LIMITS[0], **options) > 1
-    assert same(shoal.from_arrow(rows, memory=LIMITS[0], **options), whole)
+    assert same(shoal.from_arrow(rows, run=Run(memory=LIMITS[0]), **options), whole)
 
 
 def test_active_days_are_counted_some_users_at_a_time(monkeypatch):
@@ -148,20 +149,20 @@ def test_gridded_data_cells_files_and_places_outside_the_crs(tmp_path):
     place = {"x": rng.integers(-9, 9, 2_000), "y": rng.integers(0, 9, 2_000)}
     rows = pa.table({"uid": uid, "d": slot % 5, "t": slot, **place})
     grid = {"cell_m": 500, "slot_s": 1800}
-    assert same(shoal.from_arrow(rows, memory=2**15, **grid), shoal.from_arrow(rows, **grid))
+    assert same(shoal.from_arrow(rows, run=Run(memory=2**15), **grid), shoal.from_arrow(rows, **grid))
     broken = rows.set_column(3, "x", pa.array(np.where(np.arange(2_000) == 1_700, 0.5, 1.0)))
     for limit in (None, 2**15):
         with pytest.raises(SettingsError, match="whole numbers"):
-            shoal.from_arrow(broken, memory=limit, **grid)
+            shoal.from_arrow(broken, run=Run(memory=limit), **grid)
     (tmp_path / "cells.csv").write_text("id,lat,lng\n" + "".join(f"{n},{n},{n}\n" for n in range(40)))
     calls = pa.table({"uid": uid, "time": slot * 3600, "cell": slot})
     cells = {"cells": tmp_path / "cells.csv"}
-    assert same(shoal.from_arrow(calls, memory=2**15, **cells), shoal.from_arrow(calls, **cells))
+    assert same(shoal.from_arrow(calls, run=Run(memory=2**15), **cells), shoal.from_arrow(calls, **cells))
     lng = np.where(uid == 7, -64.0, 116.0 + uid / 100)
     far = pa.table({"uid": uid, "time": slot * 3600, "lat": np.where(uid == 7, -40.0, 40.0), "lng": lng})
     whole = shoal.from_arrow(far)
     assert whole.account.users_dropped == {"no usable rows": 1}
-    assert same(shoal.from_arrow(far, memory=2**15), whole)
+    assert same(shoal.from_arrow(far, run=Run(memory=2**15)), whole)
 
 
 def test_the_antimeridian_is_where_it_was():
@@ -169,7 +170,7 @@ def test_the_antimeridian_is_where_it_was():
     lng = (rng.normal(0, 3, 1_000) % 360) - 180
     rows = pa.table({"uid": rng.integers(0, 30, 1_000), "time": np.arange(1_000), "lat": rng.normal(0, 2, 1_000)})
     rows = rows.append_column("lng", pa.array(lng))
-    assert same(shoal.from_arrow(rows, memory=2**15), shoal.from_arrow(rows))
+    assert same(shoal.from_arrow(rows, run=Run(memory=2**15)), shoal.from_arrow(rows))
 
 
 ROW = st.tuples(st.integers(0, 6), st.integers(0, 3), st.integers(0, 2), st.integers(0, 1))
@@ -185,7 +186,7 @@ def test_any_rows_within_any_limit(rows, limit, min_samples):
 
     def outcome(memory):
         try:
-            return shoal.from_arrow(people, min_samples=min_samples, memory=memory)
+            return shoal.from_arrow(people, min_samples=min_samples, run=Run(memory=memory))
         except (NoValidRows, TooLarge) as error:
             return error
 
@@ -215,7 +216,7 @@ def test_ranks_by_columns_equal_the_slow_twin(groups):
 def test_parts_hold_all_rows_of_their_users(limit):
     rows, options = table(bad=True), ReadOptions()
     whole = read_events(rows, options)
-    with event_parts(rows, options, memory=limit) as found:
+    with event_parts(rows, options, run=Run(memory=limit)) as found:
         everyone = list(found)
         assert len(everyone) == len(found)
         assert [len(part) for part in found] == [len(part) for part in everyone], "as often as needed"
@@ -243,9 +244,11 @@ def columns_of(events, first, mask=slice(None)):
 def test_what_fits_is_not_spilled(tmp_path, monkeypatch):
     rows = table()
     monkeypatch.setattr(parts, "spill_files", None)
-    assert same(shoal.from_arrow(rows, memory=2 * len(rows) * ROW_BYTES, work_dir=tmp_path), shoal.from_arrow(rows))
+    assert same(
+        shoal.from_arrow(rows, run=Run(memory=2 * len(rows) * ROW_BYTES, work_dir=tmp_path)), shoal.from_arrow(rows)
+    )
     with pytest.raises(TypeError):
-        shoal.from_arrow(rows, memory=2 * len(rows) * ROW_BYTES - 1, work_dir=tmp_path)
+        shoal.from_arrow(rows, run=Run(memory=2 * len(rows) * ROW_BYTES - 1, work_dir=tmp_path))
 
 
 def test_one_user_with_more_rows_than_a_part():
@@ -253,9 +256,11 @@ def test_one_user_with_more_rows_than_a_part():
     huge = pc.max(pc.value_counts(rows["uid"]).field("counts")).as_py()
     assert huge > len(rows) / 2
     whole = shoal.from_arrow(rows)
-    assert same(shoal.from_arrow(rows, memory=2 * huge * ROW_BYTES), whole), "more than a part, less than the limit"
+    assert same(shoal.from_arrow(rows, run=Run(memory=2 * huge * ROW_BYTES)), whole), (
+        "more than a part, less than the limit"
+    )
     with pytest.raises(TooLarge, match="one user alone") as caught:
-        shoal.from_arrow(rows, memory=2 * huge * ROW_BYTES - 1)
+        shoal.from_arrow(rows, run=Run(memory=2 * huge * ROW_BYTES - 1))
     assert "person" not in str(caught.value)
 
 
@@ -284,7 +289,7 @@ def test_errors_do_not_depend_on_the_limit(tmp_path):
         said = []
         for limit in (None, *LIMITS):
             with pytest.raises(kind) as caught:
-                shoal.read(source, memory=limit, work_dir=work, **options)
+                shoal.read(source, run=Run(memory=limit, work_dir=work), **options)
             said.append(str(caught.value))
             assert list(work.iterdir()) == []
         assert len(set(said)) == 1
@@ -300,7 +305,7 @@ def test_files_are_private_and_gone(tmp_path, monkeypatch):
         write(self, values, at)
 
     monkeypatch.setattr(parts.SpillFile, "write", spy)
-    people = shoal.from_arrow(rows, memory=2**17, work_dir=tmp_path)
+    people = shoal.from_arrow(rows, run=Run(memory=2**17, work_dir=tmp_path))
     assert seen == dict.fromkeys(["users", "ms", "a", "b", "run-t", "run-x", "run-y", "t", "x", "y"], (0o600, 0o700))
     assert list(tmp_path.iterdir()) == []
     assert mapped_here(tmp_path), "the samples live on in the unlinked files"
@@ -336,18 +341,21 @@ def test_nothing_stays_after_an_error(where, error, tmp_path, monkeypatch):
     monkeypatch.setattr(stream, "BATCH", 2_048)
     monkeypatch.setattr(mapped, "_SAMPLES", 100)
     with pytest.raises(BaseException) as caught:  # noqa: PT011  of three kinds
-        shoal.from_arrow(table(), memory=2**16, work_dir=tmp_path)
+        shoal.from_arrow(table(), run=Run(memory=2**16, work_dir=tmp_path))
     assert isinstance(caught.value, KeyboardInterrupt | RuntimeError | MemoryError | TooLarge)
     assert len(calls) == 2
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_caller_that_breaks_off_leaves_nothing(tmp_path):
-    with event_parts(table(), ReadOptions(), memory=2**16, work_dir=tmp_path) as found:
+    with event_parts(table(), ReadOptions(), run=Run(memory=2**16, work_dir=tmp_path)) as found:
         next(iter(found))
         assert len(list(tmp_path.iterdir())) == 1
     assert list(tmp_path.iterdir()) == []
-    with pytest.raises(KeyboardInterrupt), event_parts(table(), ReadOptions(), memory=2**16, work_dir=tmp_path):
+    with (
+        pytest.raises(KeyboardInterrupt),
+        event_parts(table(), ReadOptions(), run=Run(memory=2**16, work_dir=tmp_path)),
+    ):
         raise KeyboardInterrupt
     assert list(tmp_path.iterdir()) == []
 
@@ -359,17 +367,17 @@ def test_the_disk_is_looked_at_first_and_may_still_be_full(tmp_path, monkeypatch
         patched.setattr(shutil, "disk_usage", lambda _: usage._replace(free=len(rows) * 40))
         patched.setattr(parts, "private_folder", None)
         with pytest.raises(TooLarge, match="--work-dir"):
-            shoal.from_arrow(rows, memory=2**17, work_dir=tmp_path)
-        assert shoal.from_arrow(rows, work_dir=tmp_path).samples, "what fits in memory takes no disk"
+            shoal.from_arrow(rows, run=Run(memory=2**17, work_dir=tmp_path))
+        assert shoal.from_arrow(rows, run=Run(work_dir=tmp_path)).samples, "what fits in memory takes no disk"
     with pytest.raises(OutputError, match="--work-dir"):
-        shoal.from_arrow(rows, memory=2**17, work_dir=tmp_path / "nowhere")
+        shoal.from_arrow(rows, run=Run(memory=2**17, work_dir=tmp_path / "nowhere"))
 
     def full(*_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "pwrite", full)
     with pytest.raises(OutputError, match="disk is full"):
-        shoal.from_arrow(rows, memory=2**17, work_dir=tmp_path)
+        shoal.from_arrow(rows, run=Run(memory=2**17, work_dir=tmp_path))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -377,8 +385,8 @@ def test_the_engine_keeps_to_the_limit(tmp_path, monkeypatch):
     seen = []
     settings = engine._settings
     monkeypatch.setattr(engine, "_settings", lambda *a, **k: seen.extend(settings(*a, **k)) or settings(*a, **k))
-    shoal.from_arrow(table(), memory=8 * 2**30, work_dir=tmp_path)
-    shoal.from_arrow(table(), memory=2**17, work_dir=tmp_path)
+    shoal.from_arrow(table(), run=Run(memory=8 * 2**30, work_dir=tmp_path))
+    shoal.from_arrow(table(), run=Run(memory=2**17, work_dir=tmp_path))
     assert [line for line in seen if "memory_limit" in line] == [
         f"SET memory_limit = '{2 * 2**30}B'",
         f"SET memory_limit = '{2**28}B'",
@@ -387,7 +395,7 @@ def test_the_engine_keeps_to_the_limit(tmp_path, monkeypatch):
 
 def test_kernels_take_mapped_samples(events):
     """Without compiling anything anew: the arrays look like others."""
-    people = shoal.read(events, memory=2**19)
+    people = shoal.read(events, run=Run(memory=2**19))
     whole = shoal.read(events)
     assert same(people, whole)
     method = shoal.KScale(k=2)
@@ -403,17 +411,17 @@ def test_killed_while_spilling(tmp_path):
 import time, shoal
 from shoal.reading import mapped
 mapped.screen = lambda *_: (print("ready", flush=True), time.sleep(60))
-shoal.read({str(tmp_path / "a.parquet")!r}, memory=2**17, work_dir={str(tmp_path / "work")!r})
+shoal.read({str(tmp_path / "a.parquet")!r}, run=shoal.Run(memory=2**17, work_dir={str(tmp_path / "work")!r}))
 """
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as process:
         assert process.stdout.readline() == b"ready\n"
         process.send_signal(signal.SIGKILL)
     assert len(list((tmp_path / "work").iterdir())) == 2
     time.sleep(0.1)
-    shoal.read(tmp_path / "a.parquet", memory=2**17, work_dir=tmp_path / "work")
+    shoal.read(tmp_path / "a.parquet", run=Run(memory=2**17, work_dir=tmp_path / "work"))
     assert list((tmp_path / "work").iterdir()) == []
 
 
 def test_the_crs_is_that_of_the_whole():
     rows, options = table(), ReadOptions()
-    assert shoal.from_arrow(rows, memory=2**17).frame.crs == choose_crs(read_events(rows, options), options)
+    assert shoal.from_arrow(rows, run=Run(memory=2**17)).frame.crs == choose_crs(read_events(rows, options), options)

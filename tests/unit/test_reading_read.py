@@ -27,6 +27,7 @@ from shoal.reading.events import read_events
 from shoal.reading.options import ReadOptions, read_options
 from shoal.reading.read import choose_crs, trajectories
 from shoal.reading.sources import expand
+from shoal.run import Run
 from shoal.trajectories import build
 
 BEIJING = "EPSG:32650"
@@ -89,7 +90,7 @@ def folder(rows, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def whole(folder):
-    return shoal.read(folder / "one.parquet", threads=1)
+    return shoal.read(folder / "one.parquet", run=Run(threads=1))
 
 
 @pytest.mark.parametrize(
@@ -107,7 +108,7 @@ def whole(folder):
 )
 @pytest.mark.parametrize("threads", [1, 2])
 def test_order_split_kind_and_threads_do_not_matter(name, threads, folder, whole):
-    assert same(shoal.read(str(folder / name), threads=threads), whole)
+    assert same(shoal.read(str(folder / name), run=Run(threads=threads)), whole)
 
 
 def test_a_list_of_files_and_tables(folder, whole, rows):
@@ -343,7 +344,7 @@ def test_notes_are_said_once(rows):
 
 def test_events_are_what_trajectories_are_made_of(rows, whole):
     options = ReadOptions()
-    events = read_events(rows, options, threads=2)
+    events = read_events(rows, options, run=Run(threads=2))
     assert len(events) == len(rows)
     assert events.east is None
     assert choose_crs(events, options) == whole.frame.crs
@@ -390,31 +391,31 @@ def test_keywords_go_on_top_of_options():
 
 def test_memory_is_estimated_before_it_is_taken(rows, monkeypatch):
     with pytest.raises(TooLarge, match="--period"):
-        read_events(rows, ReadOptions(), memory=100_000)
+        read_events(rows, ReadOptions(), run=Run(memory=100_000))
     monkeypatch.setattr(engine, "available_bytes", lambda: 100_000)
     with pytest.raises(TooLarge, match="--period"):
         read_events(rows, ReadOptions())
     with pytest.raises(SettingsError, match="--memory"):
-        shoal.from_arrow(rows, memory=0)
+        shoal.from_arrow(rows, run=Run(memory=0))
 
 
 def test_spill_files_live_in_the_work_dir_and_are_gone(folder, tmp_path, monkeypatch):
     seen = []
     settings = engine._settings
     monkeypatch.setattr(engine, "_settings", lambda *a, **k: seen.extend(settings(*a, **k)) or settings(*a, **k))
-    shoal.read(folder / "one.csv", work_dir=tmp_path)
+    shoal.read(folder / "one.csv", run=Run(work_dir=tmp_path))
     assert any(f"temp_directory = '{tmp_path}" in line for line in seen)
     assert list(tmp_path.iterdir()) == []
     (folder / "bad").mkdir()
     (folder / "bad" / "bad.csv").write_text("uid,time,lat,lng\na,0,1,x\nb,0,1,1\n")
     seen.clear()
     with pytest.raises(BadRows):
-        shoal.read(folder / "bad", work_dir=tmp_path, strict=True)
+        shoal.read(folder / "bad", run=Run(work_dir=tmp_path), strict=True)
     spilled = [line for line in seen if "SET temp_directory" in line]
     assert len(spilled) == 2
     assert all(f"'{tmp_path}" in line for line in spilled), "the second look spills there, too"
     with pytest.raises(OutputError, match="choose another"):
-        shoal.read(folder / "one.csv", work_dir=tmp_path / "nowhere")
+        shoal.read(folder / "one.csv", run=Run(work_dir=tmp_path / "nowhere"))
 
 
 @pytest.mark.parametrize("disk", ["1GB", "10MB"])

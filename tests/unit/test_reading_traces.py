@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.errors import NoValidRows, SettingsError
+from shoal.run import Run
 from tests.tracks import records_of, table_of, traces_of
 
 HOUR = 3_600_000
@@ -89,7 +90,9 @@ def test_the_same_from_parts_that_do_not_fit_into_memory(tmp_path):
         }
     )
     whole = shoal.read_traces(table, split_gap_s="4h", align_days=6, min_samples=70)
-    parts = shoal.read_traces(table, split_gap_s="4h", align_days=6, min_samples=70, memory=60_000, work_dir=tmp_path)
+    parts = shoal.read_traces(
+        table, split_gap_s="4h", align_days=6, min_samples=70, run=Run(memory=60_000, work_dir=tmp_path)
+    )
     for name in ("offsets", "ms", "lng", "lat", "users"):
         assert np.array_equal(getattr(whole, name), getattr(parts, name)), name
     assert whole.labels.equals(parts.labels)

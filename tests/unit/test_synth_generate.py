@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from shoal.errors import AlreadyExists, OutputError, SettingsError, TooLarge
+from shoal.run import Run
 from shoal.synth import generate, synthesize
 
 
@@ -21,9 +22,9 @@ def test_same_seed_same_rows_and_another_seed_others():
 @pytest.mark.parametrize("kind", ["cdr", "gps"])
 def test_threads_and_blocks_do_not_matter(kind, monkeypatch):
     options = {"users": 45, "kind": kind, "days": 3, "seed": 2}
-    whole = synthesize(threads=1, **options)
+    whole = synthesize(run=Run(threads=1), **options)
     monkeypatch.setattr(generate, "ROWS_PER_BLOCK", 900)
-    pieces = synthesize(threads=3, **options)
+    pieces = synthesize(run=Run(threads=3), **options)
     assert len(pieces["uid"].chunks) > len(whole["uid"].chunks)
     assert whole.equals(pieces)
 
@@ -92,7 +93,7 @@ def test_a_failure_on_the_way_leaves_nothing(tmp_path, monkeypatch):
             yield advance
 
     with pytest.raises(KeyboardInterrupt):
-        synthesize(tmp_path / "people.parquet", users=50, progress=Stops())
+        synthesize(tmp_path / "people.parquet", users=50, run=Run(progress=Stops()))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -113,7 +114,7 @@ def test_a_file_that_appears_meanwhile_is_not_replaced(tmp_path):
             yield lambda amount: target.write_text("mine")
 
     with pytest.raises(AlreadyExists):
-        synthesize(target, users=5, progress=Meanwhile())
+        synthesize(target, users=5, run=Run(progress=Meanwhile()))
     assert target.read_text() == "mine"
     assert [path.name for path in tmp_path.iterdir()] == ["people.csv"]
 
@@ -131,7 +132,7 @@ def test_progress_counts_every_user(tmp_path):
 
             yield advance
 
-    synthesize(users=30, progress=Counts())
+    synthesize(users=30, run=Run(progress=Counts()))
     assert stages == [[30, 30.0]]
 
 
@@ -162,7 +163,6 @@ def test_unwritable_places_are_output_errors(tmp_path):
         {"start": "yesterday"},
         {"start": "2026-01-05 10:00"},
         {"seed": -1},
-        {"threads": 0},
         {"path": "people.xlsx"},
     ],
     ids="-".join,

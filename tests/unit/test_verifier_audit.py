@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 
 from shoal.errors import CannotCheck
+from shoal.run import Run
 from shoal.verifier import audit, order, truth
 from shoal.verifier import records as records_module
 from shoal.verifier.arrays import blocks
@@ -141,7 +142,7 @@ def test_truth_is_what_plain_loops_say(data):
                 patch.setattr(truth, "mark_boxes", None)
             kept, checked = truth.check_members(
                 findings, in_parts(lists, (cut, len(lists) - cut)), published, witnesses,
-                level=level, max_suppressed=limit, threads=2, **asked,
+                level=level, max_suppressed=limit, run=Run(threads=2), **asked,
             )  # fmt: skip
         problems, figures, counts, good = twin_of_truth(
             lists, kinds, [(u, groups[r]) for u, r in claims], group=level == "group", limit=limit, **asked
@@ -165,7 +166,7 @@ def test_of_two_members_one_is_in_one_of_three_boxes():
     findings, made = Findings(), catalogue(np.array([7]), records_of(boxes))
     witnesses = Witnesses(np.array([0, 1]), np.array([0, 0]), np.array([0]), np.array([0, -1]), np.ones(2, bool))
     truth.check_members(
-        findings, people, made, witnesses, declared=0, tolerance=0, max_suppressed=0, level="group", threads=1
+        findings, people, made, witnesses, declared=0, tolerance=0, max_suppressed=0, level="group", run=Run(threads=1)
     )
     assert findings.figures == {
         "suppressed_samples": 0,
@@ -807,7 +808,7 @@ def test_identical_records_are_found_by_their_hash_alone(shapes, data):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(blocks, "__defaults__", (2,))
         patch.setattr(records_module, "_groups_by_bytes", None)
-        made = catalogue(np.arange(len(lists)), records_of(lists, weights), threads=2)
+        made = catalogue(np.arange(len(lists)), records_of(lists, weights), run=Run(threads=2))
     assert made.groups.tolist() == groups
     assert made.weights.tolist() == weights
     assert made.unique.weights.tolist() == [together[n] for n in range(len(firsts))]

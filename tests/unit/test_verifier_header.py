@@ -11,9 +11,9 @@ import pytest
 
 from shoal.errors import CannotCheck, NotVerified, SettingsError
 from shoal.points import PointRelease
-from shoal.progress import SILENT
 from shoal.reading.options import ReadOptions
 from shoal.release import Claim, Members, Release
+from shoal.run import Run
 from shoal.traces import Traces
 from shoal.verifier import check, measured, verify
 from shoal.verifier.check import _Opened
@@ -585,10 +585,10 @@ def test_a_claim_about_windows_is_measured(monkeypatch):
     for as_it_is in (plain, replace(windows, members=None), replace(windows, claim=known), replace(plain, claim=shown)):
         assert with_measured_claim(as_it_is) is as_it_is
     assert asked == []
-    made = with_measured_claim(windows, threads=3)
+    made = with_measured_claim(windows, run=Run(threads=3))
     assert made.claim == shown
     assert made.boxes is windows.boxes
-    assert asked == [((PEOPLE, windows), {"max_suppressed": 1.0, "threads": 3, "progress": SILENT})]
+    assert asked == [((PEOPLE, windows), {"max_suppressed": 1.0, "run": Run(threads=3)})]
     verdict = replace(verdict, shown=None)
     assert with_measured_claim(windows) is windows
     verdict = replace(verdict, ok=False, failures=("windows",), messages=("No.",), shown=shown)
@@ -730,7 +730,7 @@ def test_a_release_in_memory_is_opened_without_a_file():
         options=None,
         crs=None,
         claim=None,
-        threads=1,
+        run=Run(threads=1),
     )
     assert opened.header == Header(Grid(FRAME.crs, 100, 60), COVER, 2, 60, 90, "group")
     assert len(opened.records) == 6
@@ -744,7 +744,7 @@ def test_a_release_in_memory_is_opened_without_a_file():
 
 def opened_file(path, original=PEOPLE, **given):
     findings = Findings()
-    options = {"options": None, "crs": None, "claim": None, "threads": 1, **given}
+    options = {"options": None, "crs": None, "claim": None, "run": Run(threads=1), **given}
     return check._open(findings, original, path, **options), findings
 
 
@@ -947,7 +947,7 @@ WITHOUT = "truth of members and suppression, which need the audit file"
 def test_without_an_audit_only_the_stated_share_is_checked(stated_count, share, problems):
     findings, people = Findings(), Crowd()
     given = (None, stated_count, share)
-    assert check._check_audit(findings, book(), people, *given, timed=True, threads=None) == (people, None)
+    assert check._check_audit(findings, book(), people, *given, timed=True, run=Run()) == (people, None)
     assert findings.problems == problems
     assert findings.failures == ({"suppression"} if problems else set())
     assert findings.skipped == [WITHOUT]
@@ -970,8 +970,8 @@ def test_with_an_audit_members_are_checked(first, timed, monkeypatch):
     note("check_members", "members")
     findings, people = Findings(), Crowd()
     opened = book(header=stated(COVER, truth="group"), counts={**COUNTS, "samples_suppressed": 120})
-    outcome = check._check_audit(findings, opened, people, "audit", None, 0.3, timed=timed, threads=2)
-    given = {"declared": 120, "tolerance": 5, "max_suppressed": 0.3, "threads": 2}
+    outcome = check._check_audit(findings, opened, people, "audit", None, 0.3, timed=timed, run=Run(threads=2))
+    given = {"declared": 120, "tolerance": 5, "max_suppressed": 0.3, "run": Run(threads=2)}
     name, level = ("members", {"level": "group"}) if first is None else ("merged", {})
     assert outcome == name
     assert called == [
@@ -979,7 +979,7 @@ def test_with_an_audit_members_are_checked(first, timed, monkeypatch):
         (f"check_{name}", (people, "records", witnesses), {**given, **level}),
     ]
     note("read_audit", None)
-    how = {"timed": timed, "threads": 2}
+    how = {"timed": timed, "run": Run(threads=2)}
     assert check._check_audit(findings, opened, people, "audit", None, 0.3, **how) == (people, None)
     assert len(called) == 3
     assert (findings.skipped, findings.failures) == ([], set())
@@ -1004,10 +1004,10 @@ def test_how_much_is_suppressed_at_most(opened, suppressed, declared, most):
 
 
 ASKED = Windows(2, 60)
-IDENTICAL = ("check_identical", {"witnesses": "w", "stated": None, "level": "member", "threads": 2})
-COVERED = ("check_cover", {"witnesses": "w", "exact": True, "threads": 2})
-CONCEALED = ("check_concealment", {"witnesses": "w", "threads": 2})
-IN_WINDOWS = ("check_windows", {"slot_s": 1800, "witnesses": "w", "exact": True, "threads": 2})
+IDENTICAL = ("check_identical", {"witnesses": "w", "stated": None, "level": "member", "run": Run(threads=2)})
+COVERED = ("check_cover", {"witnesses": "w", "exact": True, "run": Run(threads=2)})
+CONCEALED = ("check_concealment", {"witnesses": "w", "run": Run(threads=2)})
+IN_WINDOWS = ("check_windows", {"slot_s": 1800, "witnesses": "w", "exact": True, "run": Run(threads=2)})
 
 
 def checked_claim(monkeypatch, claim, windows, *, said=None, failures=()):
@@ -1027,7 +1027,7 @@ def checked_claim(monkeypatch, claim, windows, *, said=None, failures=()):
     for name in ("check_identical", "check_cover", "check_concealment", "check_windows"):
         note(name)
     opened = book(header=stated(claim))
-    check._check_claim(Findings(), opened, Crowd(), 2, windows, "w", exact=True, stated=said, threads=2)
+    check._check_claim(Findings(), opened, Crowd(), 2, windows, "w", exact=True, stated=said, run=Run(threads=2))
     return called
 
 
@@ -1206,7 +1206,7 @@ def test_points_are_checked_by_their_own_rules(monkeypatch, tmp_path):
     monkeypatch.setattr(check, "verify_points", fake)
     points = object.__new__(PointRelease)
     options = ReadOptions(split_gap_s=600)
-    given = {"audit": "a", "claim": NOTHING, "memory": 5, "threads": 2, "work_dir": tmp_path, "progress": SILENT}
+    given = {"audit": "a", "claim": NOTHING, "run": Run(memory=5, threads=2, work_dir=tmp_path)}
     assert verify("events.csv", points, options=options, **given) == "verdict"
     assert called == [(("events.csv", points), {"options": options, **given})]
     path = tmp_path / "points.parquet"

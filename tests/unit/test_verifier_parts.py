@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from shoal.errors import TooLarge
 from shoal.frame import Frame
-from shoal.progress import SILENT
 from shoal.reading.options import ReadOptions
+from shoal.run import Run
 from shoal.verifier import crowd, order, verify
 from shoal.verifier.arrays import blocks
 from shoal.verifier.crowd import crowd_of, open_crowd
@@ -44,7 +44,7 @@ def write_events(people, path):
 
 def crowd_in(room, events, folder):
     grid = Grid(None, 500, 1800)
-    return open_crowd(events, READING, grid, memory=room, threads=1, work_dir=folder, progress=SILENT)
+    return open_crowd(events, READING, grid, run=Run(memory=room, threads=1, work_dir=folder))
 
 
 def taken(path, audit):
@@ -60,7 +60,9 @@ def verdicts(people, draft, folder, **options):
     for shown in (pq.read_table(audit), None):
         limits = [None, *(taken(path, shown) + room for room in ROOMS)]
         yield [
-            verify(events, path, audit=shown, options=READING, memory=limit, work_dir=folder, **options).to_dict()
+            verify(
+                events, path, audit=shown, options=READING, run=Run(memory=limit, work_dir=folder), **options
+            ).to_dict()
             for limit in limits
         ]
 
@@ -180,14 +182,14 @@ def test_cover_needs_everybody_at_once(tmp_path):
     events = write_events(PEOPLE, tmp_path / "events.parquet")
     path, audit = ring(PEOPLE, K).write(tmp_path)
     options, little = READING, taken(path, None) + ROOMS[-1]
-    assert verify(events, path, audit=audit, options=options, memory=200_000).ok
+    assert verify(events, path, audit=audit, options=options, run=Run(memory=200_000)).ok
     with pytest.raises(TooLarge, match="--memory"):
-        verify(events, path, audit=audit, options=options, memory=little)
+        verify(events, path, audit=audit, options=options, run=Run(memory=little))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(crowd, "_READING", 0.01)
         patch.setattr(crowd, "_KEEPING", 1.0)
-        assert verify(events, path, audit=audit, options=options, memory=200_000).ok
-        assert verify(events, path, options=options, memory=200_000).ok
+        assert verify(events, path, audit=audit, options=options, run=Run(memory=200_000)).ok
+        assert verify(events, path, options=options, run=Run(memory=200_000)).ok
 
 
 def test_unsorted_trajectories_are_sorted():
@@ -196,7 +198,7 @@ def test_unsorted_trajectories_are_sorted():
     people = toy_people(users=3, frame=FRAME)
     offsets = np.array([0, 4, 5, 7])
     mixed = type(people)(offsets, flat, flat, flat, FRAME, pa.array(["c", "a", "b"]))
-    with open_crowd(mixed, None, Grid(None, 500, 1800), memory=None, threads=1, work_dir=None, progress=SILENT) as made:
+    with open_crowd(mixed, None, Grid(None, 500, 1800), run=Run(threads=1)) as made:
         (_, part), *rest = made.parts()
     assert not rest
     assert (part.t.tolist(), part.offsets.tolist()) == ([3, 5, 9, 2, 1, 7], [0, 3, 4, 6])

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.errors import CannotCheck, TooLarge
-from shoal.progress import SILENT
 from shoal.reading.options import ReadOptions
 from shoal.release import Claim
+from shoal.run import Run
 from shoal.verifier import fixes as fixes_module
 from shoal.verifier import noise, published
 from shoal.verifier.fixes import Columns, Fixes, open_fixes
@@ -31,8 +31,7 @@ PEOPLE = {100 + n: walk(n, fixes=30 + n) for n in range(25)}
 
 
 def fixes_of(original, *, keep=True, memory=None, **options):
-    how = {"memory": memory, "threads": 1, "work_dir": None, "progress": SILENT}
-    return open_fixes(original, ReadOptions(**options), keep=keep, **how)
+    return open_fixes(original, ReadOptions(**options), keep=keep, run=Run(memory=memory, threads=1))
 
 
 def scan_of(records):
@@ -57,7 +56,7 @@ def kept(people):
 def test_scans_of_a_file_and_of_memory_agree(tmp_path, monkeypatch, name, batch):
     monkeypatch.setattr(published, "_BATCH", batch)
     made = shoal.Promesse(step_m=100).anonymize(traces_of(PEOPLE)).write(tmp_path / name)
-    there = scan_points(Findings(), open_file(tmp_path / name), keep=True, threads=1)
+    there = scan_points(Findings(), open_file(tmp_path / name), keep=True, run=Run(threads=1))
     here = scan_point_release(made)
     assert there.uids.tolist() == here.uids.tolist() == list(range(len(made)))
     assert there.counts.tolist() == here.counts.tolist()
@@ -70,7 +69,7 @@ def test_scans_of_a_file_and_of_memory_agree(tmp_path, monkeypatch, name, batch)
         assert not any(scan.odd[kind] for kind in ("unsorted", "wild", "fine"))
         for column, wanted in zip(scan.columns, (made.ms, made.lng, made.lat), strict=True):
             assert column.tolist() == wanted.tolist()
-    assert scan_points(Findings(), open_file(tmp_path / name), keep=False, threads=1).columns is None
+    assert scan_points(Findings(), open_file(tmp_path / name), keep=False, run=Run(threads=1)).columns is None
 
 
 def twin_of_fixes(people, min_samples, min_active_days, align_days):

@@ -18,10 +18,10 @@ from pyproj import Transformer
 
 from shoal.errors import CannotCheck, TooLarge
 from shoal.frame import Frame
-from shoal.progress import SILENT
 from shoal.reading.events import Events
 from shoal.reading.options import ReadOptions
 from shoal.release import Claim, Release
+from shoal.run import Run
 from shoal.trajectories import Trajectories
 from shoal.verifier import crowd, geometry, leaks, original, published, scan, verify
 from shoal.verifier import grid as grids
@@ -52,7 +52,7 @@ def test_cells_and_degrees_are_those_of_the_projection(monkeypatch):
     x, y = Grid(CRS, 700, 60).cells(lng[1:], lat[1:])
     assert x.tolist() == [e // 700 for e in east[1:].tolist()]
     assert y.tolist() == [n // 700 for n in north[1:].tolist()]
-    back = GRID.degrees(east, north, threads=1)
+    back = GRID.degrees(east, north, run=Run(threads=1))
     assert np.array_equal(back, to_metres.transform(east, north, direction="INVERSE"))
     assert [len(axis) for axis in GRID.degrees(np.empty(0), np.empty(0))] == [0, 0]
 
@@ -782,7 +782,7 @@ def test_what_a_file_states(tmp_path):
 
 def scanned(table, folder, *, grid=BARE, **options):
     findings = Findings()
-    found = scan_file(findings, as_file(table, folder), grid, threads=1, **options)
+    found = scan_file(findings, as_file(table, folder), grid, run=Run(threads=1), **options)
     return found, {kind: count for kind, count in found.odd.items() if count}, findings
 
 
@@ -1016,7 +1016,7 @@ def test_records_of_a_release_in_memory():
             claim=Claim("cover", k=2),
             multiplicity=multiplicity,
         )
-        return scan.records_of_release(release, threads=1)
+        return scan.records_of_release(release, run=Run(threads=1))
 
     rows = [[1, 2, 3, 4, 5, 6], [7, 8, 9, 10, 11, 12], [1, 2, 3, 4, 5, 7]]
     plain = records(0, rows)
@@ -1062,7 +1062,9 @@ def test_rows_are_sorted_by_user_and_made_distinct(rows, far, chunk):
     t, x = (np.where(column == 2, far + 2, column) for column in (t, x))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(original, "_CHUNK", chunk)
-        people = arranged(users.astype(np.int32), t, x, y.astype(np.int32), pa.array(list("abcdef")), threads=1)
+        people = arranged(
+            users.astype(np.int32), t, x, y.astype(np.int32), pa.array(list("abcdef")), run=Run(threads=1)
+        )
     wanted = {}
     for user, *sample in zip(*(column.tolist() for column in (users, t, x, y)), strict=True):
         wanted.setdefault("abcdef"[user], set()).add(tuple(sample))
@@ -1298,7 +1300,7 @@ HALF_HOURS = Grid(None, 500, 1800)
 
 
 def opened(events, folder, memory, options=None):
-    return open_crowd(events, options, HALF_HOURS, memory=memory, threads=1, work_dir=folder, progress=SILENT)
+    return open_crowd(events, options, HALF_HOURS, run=Run(memory=memory, threads=1, work_dir=folder))
 
 
 @pytest.mark.parametrize("memory", [None, 30_000, 4_000, 1_500])

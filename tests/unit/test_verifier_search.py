@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from shoal.errors import CannotCheck
+from shoal.run import Run
 from shoal.verifier import cover, identical, search
 from shoal.verifier.arrays import blocks, distinct, fresh, narrow, spread, starts_of
 from shoal.verifier.audit import Witnesses
@@ -239,7 +240,7 @@ def test_the_rarest_box_of_each_sound_record():
     alone, many, few = flat(320, 340), flat(0, 20), flat(128, 148)
     records = boxes_of([few, alone], [many, few], OVERLAPPING, [], [alone], [many], [flat(0, 1), flat(2, 3)])
     for threads in (1, 2):
-        index = index_rarest(records, people, threads=threads)
+        index = index_rarest(records, people, run=Run(threads=threads))
         assert (index.rows.tolist(), index.record.tolist()) == ([1, 3, 6, 7, 8], [0, 1, 4, 5, 6])
     index = index_rarest(boxes_of([flat(-90, -70), few]), people)
     assert (index.rows.tolist(), index.record.tolist()) == ([0], [0])
@@ -374,7 +375,7 @@ def test_pairs_are_exact(whole, monkeypatch):
         assert Counter(got.user.tolist()) == {user: min(stop_at, n) for user, n in per_user.items()}
     monkeypatch.setattr(search, "_QUERIES", 1)
     for threads in (1, 2):
-        got = covering(WALKERS, index, everybody, whole=whole, threads=threads)
+        got = covering(WALKERS, index, everybody, whole=whole, run=Run(threads=threads))
         assert got.user.tolist() == sorted(got.user.tolist())
         assert told(got) == expected
     nobody = covering(WALKERS, index, ints(), whole=whole)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from shoal.errors import CannotCheck, SettingsError
 from shoal.release import Claim
+from shoal.run import Run
 from shoal.verifier import verify
 from shoal.verifier.windows import two_digits_up
 from shoal.verifier.windows_search import _add, _Answer, look_through
@@ -68,7 +69,15 @@ def test_windows_as_the_slow_twin_sees_them(crowd, length, k, data):
     for exact in (False, True):
         room = data.draw(st.sampled_from([1, 1 << 20]))  # the former forgets all but a few records
         found = look_through(
-            original(users), unique, weights, length=length, k=k, known=known, exact=exact, room=room, threads=1
+            original(users),
+            unique,
+            weights,
+            length=length,
+            k=k,
+            known=known,
+            exact=exact,
+            room=room,
+            run=Run(threads=1),
         )
         assert found.windows == len(wanted["counts"])
         assert (found.short, found.ending_short) == (wanted["short"], wanted["ending_short"])
@@ -90,7 +99,7 @@ def test_a_box_too_many_before_between_or_after(extra):
     weights = np.array([people for _, people in twin.people_of_records(users, records)])
     for length in range(1, 20):
         wanted = twin.look_through(users, records, length, 2)
-        found = look_through(original(users), unique, weights, length=length, k=2, exact=True, threads=1)
+        found = look_through(original(users), unique, weights, length=length, k=2, exact=True, run=Run(threads=1))
         assert found.counts.tolist() == wanted["counts"]
         assert (found.short, found.ending_short) == (wanted["short"], wanted["ending_short"])
         assert dict(zip(found.leaks.tolist(), found.times.tolist(), strict=True)) == wanted["leaks"]
@@ -103,7 +112,7 @@ def test_more_records_than_are_remembered():
     unique = records_of(records).distinct()
     weights = unique.weights
     answers = [
-        look_through(original(users), unique, weights, length=4, k=7, exact=exact, room=room, threads=threads)
+        look_through(original(users), unique, weights, length=4, k=7, exact=exact, room=room, run=Run(threads=threads))
         for room, threads in ((1, 1), (1 << 25, 2))
         for exact in (True, False)
     ]
@@ -120,7 +129,7 @@ def test_more_boxes_around_a_sample_than_are_looked_at_together():
     unique = records_of(records).distinct()
     weights = np.array([people for _, people in twin.people_of_records(users, records)])
     wanted = twin.look_through(users, records, 30, 2)
-    found = look_through(original(users), unique, weights, length=30, k=2, exact=True, threads=1)
+    found = look_through(original(users), unique, weights, length=30, k=2, exact=True, run=Run(threads=1))
     assert found.counts.tolist() == wanted["counts"]
     assert len(set(wanted["counts"])) > 2
     assert (found.told, found.outside) == (wanted["told"], wanted["outside"])
@@ -467,7 +476,7 @@ def test_claims_about_points_can_not_be_checked(tmp_path):
 
 def test_results_do_not_depend_on_threads(tmp_path):
     path, audit = HIDDEN.write(tmp_path)
-    first, *others = (verify(PEOPLE, path, audit=audit, threads=threads).to_dict() for threads in (1, 2, 5))
+    first, *others = (verify(PEOPLE, path, audit=audit, run=Run(threads=threads)).to_dict() for threads in (1, 2, 5))
     assert all(other == first for other in others)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from shoal.run import Run
 from shoal.verifier import windows, windows_members, windows_search
 from shoal.verifier.audit import Witnesses
 from shoal.verifier.crowd import Crowd, crowd_of
@@ -129,7 +130,7 @@ def same_as_the_twin(users, records, weights, *, length, k, known=None, rooms=(1
                 known=known,
                 exact=exact,
                 room=room,
-                threads=1,
+                run=Run(threads=1),
             )
             assert found.windows == len(wanted["counts"])
             assert (found.short, found.ending_short) == (wanted["short"], wanted["ending_short"])
@@ -682,7 +683,7 @@ def test_as_many_records_as_users_and_one_more():
 @pytest.mark.parametrize("exact", [True, False])
 def test_what_the_search_is_asked(tau_s, slots, exact):
     with mock.patch.object(windows, "look_through", wraps=look_through) as asked:
-        findings = check([A, B], [PAIR] * 2, Windows(2, tau_s), exact=exact, threads=1)
+        findings = check([A, B], [PAIR] * 2, Windows(2, tau_s), exact=exact, run=Run(threads=1))
     given = asked.call_args.kwargs
     assert (given["length"], given["k"], given["exact"], given["known"]) == (slots, 2, exact, None)
     assert asked.call_args.args[2].tolist() == [2]
@@ -784,7 +785,14 @@ def merged(users, records, pairs, *, declared, edges=None):
     findings = Findings()
     people = crowd_in_parts(users, edges or [0, len(users)])
     left, checked = check_merged(
-        findings, people, published(records), witnesses, declared=declared, tolerance=0, max_suppressed=1.0, threads=1
+        findings,
+        people,
+        published(records),
+        witnesses,
+        declared=declared,
+        tolerance=0,
+        max_suppressed=1.0,
+        run=Run(threads=1),
     )
     return findings, left, checked
 

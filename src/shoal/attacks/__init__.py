@@ -14,7 +14,7 @@ from shoal.attacks.points import points_attack
 from shoal.attacks.scene import Scene, open_scene
 from shoal.attacks.window import window_attack
 from shoal.errors import CannotCheck, SettingsError
-from shoal.progress import SILENT
+from shoal.run import LOCAL, Run
 from shoal.seen.pairs import Pairs, open_pairs
 from shoal.trajectories import Trajectories
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from shoal.points import PointRelease
-    from shoal.progress import Progress
     from shoal.release import Release
     from shoal.traces import Traces
 
@@ -75,8 +74,7 @@ def attack(
     other: str | Path | Release | None = None,
     other_original: str | Path | Sequence[str | Path] | Trajectories | None = None,
     other_audit: str | Path | pa.Table | None = None,
-    threads: int | None = None,
-    progress: Progress = SILENT,
+    run: Run = LOCAL,
     **more: Any,
 ) -> Outcome:
     """Play an adversary against a release, and give how often she wins.
@@ -97,30 +95,23 @@ def attack(
     """
     entry = _entry(attack)
     settings = {name: more.pop(name) for name in entry.settings if name in more}
-    how: dict[str, Any] = _reading(more) | {"threads": threads, "progress": progress}
+    how: dict[str, Any] = _reading(more) | {"run": run}
     if entry.on_traces:
         if isinstance(original, Trajectories):
             raise CannotCheck(f"the attack {attack} is about places and times as they are; give files, or Traces")
         pairs = open_pairs(original, release, audit=audit, **how)
-        return play(pairs, attack, victims=victims, seed=seed, threads=threads, progress=progress, **settings)
+        return play(pairs, attack, victims=victims, seed=seed, run=run, **settings)
     scene = open_scene(original, release, audit=audit, k=k, **how)  # type: ignore[arg-type]
     if other is not None:
         if not entry.needs_other:
             raise SettingsError(f"the attack {attack} takes one release; leave out the other one")
         second = original if other_original is None else other_original
         settings["other"] = open_scene(second, other, audit=other_audit, **how)  # type: ignore[arg-type]
-    return play(scene, attack, victims=victims, seed=seed, threads=threads, progress=progress, **settings)
+    return play(scene, attack, victims=victims, seed=seed, run=run, **settings)
 
 
 def play(
-    scene: Scene | Pairs,
-    attack: str,
-    *,
-    victims: int = 1000,
-    seed: int = 0,
-    threads: int | None = None,
-    progress: Progress = SILENT,
-    **settings: Any,
+    scene: Scene | Pairs, attack: str, *, victims: int = 1000, seed: int = 0, run: Run = LOCAL, **settings: Any
 ) -> Outcome:
     """Play one attack on a scene that is open; its settings may be those of other attacks only if they are None."""
     entry = _entry(attack)
@@ -136,7 +127,7 @@ def play(
         scene.require_audit(attack)
     if entry.needs_other and "other" not in given:
         raise CannotCheck(f"the attack {attack} needs a second release; give --other")
-    return entry.run(scene, victims=victims, seed=seed, threads=threads, progress=progress, **given)
+    return entry.run(scene, victims=victims, seed=seed, run=run, **given)
 
 
 def known_attacks(scene: Scene, *, other: bool = False) -> list[str]:

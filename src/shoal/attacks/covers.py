@@ -10,7 +10,7 @@ from shoal.attacks.features import box_costs
 from shoal.attacks.knowledge import anyone, percent, promised
 from shoal.attacks.outcome import Outcome, rate
 from shoal.attacks.scene import draw_victims
-from shoal.progress import SILENT
+from shoal.run import LOCAL, Run
 from shoal.verifier.arrays import blocks, distinct, spread, starts_of
 from shoal.verifier.cover import cover_pairs
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.attacks.scene import Scene
-    from shoal.progress import Progress
 
 __all__ = ["intersect_covers_attack", "intersections"]
 
@@ -26,14 +25,7 @@ _Z = 1.959963984540054
 _RAW_COST = 2.0  # of one granule, Δt·(Δx+Δy)
 
 
-def intersect_covers_attack(
-    scene: Scene,
-    *,
-    victims: int = 1000,
-    seed: int = 0,
-    threads: int | None = None,
-    progress: Progress = SILENT,
-) -> Outcome:
+def intersect_covers_attack(scene: Scene, *, victims: int = 1000, seed: int = 0, run: Run = LOCAL) -> Outcome:
     """Intersect the boxes of the records that each victim is in, sample by sample; say how much sharper she gets.
 
     Input: a scene with its audit, how many victims to draw and the seed of the draw. Output: two rows. `merged`: the
@@ -46,10 +38,10 @@ def intersect_covers_attack(
     """
     scene.require_audit("intersect-covers")
     drawn = draw_victims(anyone(scene), victims, np.random.default_rng([seed, 5]))
-    with progress.stage("attack intersect-covers", 2) as advance:
+    with run.stage("attack intersect-covers", 2) as advance:
         rows = [{"records": "merged", **_row(scene, drawn, *_merged(scene, drawn))}]
         advance(1)
-        covering = cover_pairs(scene.published, scene.records.unique, drawn, threads=threads)
+        covering = cover_pairs(scene.published, scene.records.unique, drawn, run=run)
         rows.append({"records": "covering", **_row(scene, drawn, *_with_own(scene, drawn, *covering))})
         advance(1)
     settings = {"victims": victims, "seed": seed}

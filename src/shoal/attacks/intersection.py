@@ -14,8 +14,7 @@ from shoal.attacks.outcome import Outcome, crowd, rate
 from shoal.attacks.scene import draw_victims
 from shoal.errors import CannotCheck, SettingsError
 from shoal.jit import jit
-from shoal.parallel import run_ranges
-from shoal.progress import SILENT
+from shoal.run import LOCAL, Run
 from shoal.verifier.arrays import blocks, distinct, spread, starts_of
 from shoal.verifier.search import covering, index_rarest
 
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from shoal.attacks.matching import Known
     from shoal.attacks.scene import Scene
     from shoal.jit import Ints
-    from shoal.progress import Progress
 
 __all__ = ["intersection_attack"]
 
@@ -65,14 +63,7 @@ class _Lists(NamedTuple):
 
 
 def intersection_attack(
-    scene: Scene,
-    *,
-    other: Scene,
-    victims: int = 1000,
-    seed: int = 0,
-    points: int | None = None,
-    threads: int | None = None,
-    progress: Progress = SILENT,
+    scene: Scene, *, other: Scene, victims: int = 1000, seed: int = 0, points: int | None = None, run: Run = LOCAL
 ) -> Outcome:
     """Look for people in two releases at once, by `points` random samples known of them (None: 2, 4, 10).
 
@@ -91,17 +82,17 @@ def intersection_attack(
     if scene.grid.crs != other.grid.crs:
         raise CannotCheck("the two releases are in different CRS, so their boxes can't be intersected")
     chance = np.random.default_rng([seed, 5])
-    with progress.stage("who is in both releases"):
+    with run.stage("who is in both releases"):
         here, there = _common(scene, other)
         chosen = draw_victims(np.arange(len(here)), victims, chance)
-        sides = [_side(*pair, chosen, threads) for pair in ((scene, here), (other, there))]
+        sides = [_side(*pair, chosen, run) for pair in ((scene, here), (other, there))]
     known = [shuffled(side.scene.published, side.victims, np.random.default_rng([seed, 6])) for side in sides]
     rows = []
     numbers = _POINTS if points is None else (points,)
-    with progress.stage("attack intersection", len(numbers)) as advance:
+    with run.stage("attack intersection", len(numbers)) as advance:
         for number in numbers:
             some = [first_known(one, number) for one in known]
-            rows.append({"points": number, **_row(sides, some, len(here), threads)})
+            rows.append({"points": number, **_row(sides, some, len(here), run)})
             advance(1)
     figures = promised(scene) | {"other_claim": str(other.claim), "other_k": other.k, "users_in_both": len(here)}
     figures |= {"untold": _untold(sides, chosen), **_precision(sides, chosen)}
@@ -121,14 +112,14 @@ def _common(scene: Scene, other: Scene) -> tuple[NDArray[np.int64], NDArray[np.i
     return here[place >= 0], there[place[place >= 0]]
 
 
-def _side(scene: Scene, people: NDArray[np.int64], chosen: NDArray[np.int64], threads: int | None) -> _Side:
+def _side(scene: Scene, people: NDArray[np.int64], chosen: NDArray[np.int64], run: Run) -> _Side:
     if scene.own is not None:
         kinds = scene.records.groups[scene.own[people]]
         return _Side(scene, people[chosen], np.arange(len(people) + 1), kinds)
     records = scene.records.unique
     order = np.argsort(people)
-    index = index_rarest(records, scene.people, threads=threads)
-    found = covering(scene.people, index, people[order], threads=threads)
+    index = index_rarest(records, scene.people, run=run)
+    found = covering(scene.people, index, people[order], run=run)
     person = order[np.searchsorted(people[order], found.user)]
     by_person = np.lexsort((found.record, person))
     return _Side(scene, people[chosen], starts_of(np.bincount(person, minlength=len(people))), found.record[by_person])
@@ -140,7 +131,7 @@ def _untold(sides: list[_Side], chosen: NDArray[np.int64]) -> float:
     return float(1 - (told[0] & told[1]).mean())
 
 
-def _row(sides: list[_Side], known: list[Known], n_people: int, threads: int | None) -> dict[str, Any]:
+def _row(sides: list[_Side], known: list[Known], n_people: int, run: Run) -> dict[str, Any]:
     """Return the row for what is known."""
     n = len(known[0].offsets) - 1
     counts = [np.zeros(n, dtype=np.int64) for _ in sides]
@@ -150,15 +141,15 @@ def _row(sides: list[_Side], known: list[Known], n_people: int, threads: int | N
     for start in range(0, n, _BLOCK):
         part = slice(start, min(start + _BLOCK, n))
         found = [
-            side.scene.matcher.holders(one.part(part.start, part.stop), threads=threads)
+            side.scene.matcher.holders(one.part(part.start, part.stop), run=run)
             for side, one in zip(sides, known, strict=True)
         ]
         weights = [side.scene.matcher.weights[kinds] for side, (_, kinds) in zip(sides, found, strict=True)]
         for total, (offsets, _), weight in zip(counts, found, weights, strict=True):
             total[part] = _sums(offsets, weight)
-        left[part] = _linked(boxes, found, weights, threads, strict=[not side.scene.suppressed for side in sides])
+        left[part] = _linked(boxes, found, weights, run, strict=[not side.scene.suppressed for side in sides])
         together[part] = _together(by_kind, found, n_people)
-    control = count_people(sides[0].scene.raw, known[0], threads=threads)
+    control = count_people(sides[0].scene.raw, known[0], run=run)
     missing = (counts[0] == 0) | (counts[1] == 0)
     row: dict[str, Any] = {"victims": n, **rate("success", int((together == 1).sum()), n)}
     row |= {"not_found": float(missing.mean()), **crowd(counts[0]), **crowd(counts[1], "other_candidates")}
@@ -205,7 +196,7 @@ def _linked(
     boxes: list[_Boxes],
     found: list[tuple[NDArray[np.int64], NDArray[np.int64]]],
     weights: list[NDArray[np.int64]],
-    threads: int | None,
+    run: Run,
     *,
     strict: list[bool],
 ) -> NDArray[np.int64]:
@@ -226,7 +217,7 @@ def _linked(
     def work(begin: int, stop: int) -> None:
         parts[begin] = _links(one, other, lists[0], lists[1], begin, stop, start, end, strict[0], strict[1])
 
-    run_ranges(work, ((victim, victim + 1) for victim in range(n)), threads=threads)
+    run.ranges(work, ((victim, victim + 1) for victim in range(n)))
     left, right = (
         np.concatenate([np.empty(0, np.int64), *(parts[key][side] for key in sorted(parts))]) for side in (0, 1)
     )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from shoal.errors import TooLarge
+from shoal.run import LOCAL, Run
 from shoal.verifier.arrays import blocks, spread, starts_of
 from shoal.verifier.records import Records
 from shoal.verifier.search import holders, index_boxes
@@ -59,7 +60,7 @@ class Holders(Protocol):
 
     weights: NDArray[np.int64]
 
-    def holders(self, known: Known, *, threads: int | None = None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def holders(self, known: Known, *, run: Run = LOCAL) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return (offsets, kinds): for each victim the kinds, ascending, that hold everything known of her."""
         ...
 
@@ -96,9 +97,9 @@ class BoxMatcher:
     def _edges(self) -> tuple[NDArray[Any], NDArray[Any]]:
         return np.ascontiguousarray(self.records.boxes[:, 0]), np.ascontiguousarray(self.records.boxes[:, 1])
 
-    def holders(self, known: Known, *, threads: int | None = None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def holders(self, known: Known, *, run: Run = LOCAL) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return for each victim the kinds that hold everything known of her."""
-        return holders(self._index, *known, threads=threads)
+        return holders(self._index, *known, run=run)
 
     def find(self, kind: NDArray[np.int64], t: NDArray[Any], x: NDArray[Any], y: NDArray[Any]) -> NDArray[np.int64]:
         """Return the only box that can hold the point, the last one that starts no later, if it does."""
@@ -137,10 +138,10 @@ class PlaceMatcher:
         self._index = index_boxes(Records(records.offsets, boxes, records.weights), overlapping=True)
         self._held: dict[tuple[int, ...], NDArray[np.uint8]] = {}
 
-    def holders(self, known: Known, *, threads: int | None = None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def holders(self, known: Known, *, run: Run = LOCAL) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return for each victim the kinds that hold every known place, in its category."""
         places = list(zip(*(column.tolist() for column in known[1:]), strict=True))
-        self._look_up([place for place in dict.fromkeys(places) if place not in self._held], threads)
+        self._look_up([place for place in dict.fromkeys(places) if place not in self._held], run)
         counts, found = np.zeros(len(known.offsets) - 1, dtype=np.int64), [np.empty(0, np.int64)]
         for query, (start, stop) in enumerate(pairwise(known.offsets.tolist())):
             if start < stop:
@@ -149,12 +150,12 @@ class PlaceMatcher:
                 counts[query] = len(found[-1])
         return starts_of(counts), np.concatenate(found)
 
-    def _look_up(self, places: list[tuple[int, ...]], threads: int | None) -> None:
+    def _look_up(self, places: list[tuple[int, ...]], run: Run) -> None:
         """Find who holds each place, some places at a time."""
         for start in range(0, len(places), _BLOCK):
             some = places[start : start + _BLOCK]
             t, x, y = np.array(some, dtype=np.int64).T.copy()
-            offsets, kinds = holders(self._index, np.arange(len(some) + 1), t, x, y, threads=threads)
+            offsets, kinds = holders(self._index, np.arange(len(some) + 1), t, x, y, run=run)
             for place, (first, last) in zip(some, pairwise(offsets.tolist()), strict=True):
                 holds = np.zeros(len(self.weights), dtype=bool)
                 holds[kinds[first:last]] = True
@@ -179,7 +180,7 @@ class SampleMatcher:
         self,
         known: Known,
         *,
-        threads: int | None = None,  # noqa: ARG002  sorted arrays need no threads
+        run: Run = LOCAL,  # noqa: ARG002  sorted arrays need no threads
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return for each victim the users who have everything that is known of her, from the rarest point on."""
         keys, order = self._by_granule
@@ -228,19 +229,19 @@ class SampleMatcher:
 
 
 def matches(
-    matcher: Holders, known: Known, *, threads: int | None = None
+    matcher: Holders, known: Known, *, run: Run = LOCAL
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Return (query, kind) for every kind that holds everything known, some queries at a time, by query."""
     for start in range(0, len(known.offsets) - 1, _BLOCK):
         stop = min(start + _BLOCK, len(known.offsets) - 1)
-        offsets, kinds = matcher.holders(known.part(start, stop), threads=threads)
+        offsets, kinds = matcher.holders(known.part(start, stop), run=run)
         yield start + spread(np.diff(offsets)), kinds
 
 
-def count_people(matcher: Holders, known: Known, *, threads: int | None = None) -> NDArray[np.int64]:
+def count_people(matcher: Holders, known: Known, *, run: Run = LOCAL) -> NDArray[np.int64]:
     """Count the people published as records that hold everything known of each victim."""
     people = np.zeros(len(known.offsets) - 1, dtype=np.int64)
-    for query, kind in matches(matcher, known, threads=threads):
+    for query, kind in matches(matcher, known, run=run):
         people += np.bincount(query, weights=matcher.weights[kind], minlength=len(people)).astype(np.int64)
     return people
 

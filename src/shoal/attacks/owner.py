@@ -15,7 +15,7 @@ from shoal.attacks.rivals import rival_features
 from shoal.attacks.scene import draw_victims
 from shoal.errors import SettingsError
 from shoal.lists import take_lists
-from shoal.progress import SILENT
+from shoal.run import LOCAL, Run
 from shoal.verifier.arrays import spread, starts_of
 from shoal.verifier.cover import cover_pairs
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from shoal.attacks.features import Features
     from shoal.attacks.scene import Scene
-    from shoal.progress import Progress
 
 __all__ = ["owner_attack"]
 
@@ -59,13 +58,7 @@ class _Game(NamedTuple):
 
 
 def owner_attack(
-    scene: Scene,
-    *,
-    victims: int = 1000,
-    seed: int = 0,
-    knows: Knowledge = "victim",
-    threads: int | None = None,
-    progress: Progress = SILENT,
+    scene: Scene, *, victims: int = 1000, seed: int = 0, knows: Knowledge = "victim", run: Run = LOCAL
 ) -> Outcome:
     """Tell a victim's own record among those that cover her, knowing all her samples, our code and all parameters.
 
@@ -82,10 +75,10 @@ def owner_attack(
     if knows not in ("victim", "everybody"):
         raise SettingsError("the adversary knows the victim or everybody; give --knows victim or --knows everybody")
     scene.require_audit("owner")
-    with progress.stage("attack owner", 3) as advance:
-        drawn, game = _play(scene, victims, seed, threads)
+    with run.stage("attack owner", 3) as advance:
+        drawn, game = _play(scene, victims, seed, run)
         advance(1)
-        features = _features(scene, game, knows, threads)
+        features = _features(scene, game, knows, run)
         advance(1)
         columns = contrasts(np.stack(list(features.values()), axis=1), game.choices)
         scores = held_out_scores(columns, game.truth, game.choices, game.fold)
@@ -101,14 +94,14 @@ def owner_attack(
     return Outcome("owner", settings, len(drawn), table, figures, said, failures)
 
 
-def _play(scene: Scene, victims: int, seed: int, threads: int | None) -> tuple[NDArray[np.int64], _Game]:
+def _play(scene: Scene, victims: int, seed: int, run: Run) -> tuple[NDArray[np.int64], _Game]:
     """Draw the victims and others to learn from, and find their candidates."""
     chance = np.random.default_rng([seed, 6])
     eligible = anyone(scene)
     drawn = draw_victims(eligible, victims, chance)
     others = chance.permutation(np.setdiff1d(eligible, drawn))[: max(0, _LEARNERS - len(drawn))]
     pool = np.sort(np.concatenate([drawn, others]))
-    users, kinds = cover_pairs(scene.published, scene.records.unique, pool, threads=threads)
+    users, kinds = cover_pairs(scene.published, scene.records.unique, pool, run=run)
     order = np.lexsort((kinds, users))
     users, kinds = users[order], kinds[order]
     found, counts = np.unique(users, return_counts=True)
@@ -119,21 +112,16 @@ def _play(scene: Scene, victims: int, seed: int, threads: int | None) -> tuple[N
     return drawn, _Game(users, kinds, truth, choices, fold)
 
 
-def _features(scene: Scene, game: _Game, knows: Knowledge, threads: int | None) -> Features:
+def _features(scene: Scene, game: _Game, knows: Knowledge, run: Run) -> Features:
     people, records = scene.published, scene.records.unique
     features = victim_features(people, records, game.users, game.kinds)
     if knows == "everybody":
-        features |= rival_features(people, records, game.users, game.kinds, threads=threads)
+        features |= rival_features(people, records, game.users, game.kinds, run=run)
     return features
 
 
 def _row(
-    name: str,
-    scores: NDArray[np.float64],
-    truth: NDArray[np.bool_],
-    choices: Choices,
-    victims: int,
-    control: float,
+    name: str, scores: NDArray[np.float64], truth: NDArray[np.bool_], choices: Choices, victims: int, control: float
 ) -> dict[str, Any]:
     hits = expected_hits(scores, truth, choices)
     candidates = choices.total(choices.weights.astype(np.float64)).astype(np.int64)

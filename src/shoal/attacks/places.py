@@ -14,14 +14,13 @@ from shoal.attacks.matching import Known, PlaceMatcher, SampleMatcher, axes_of, 
 from shoal.attacks.outcome import Outcome, rate
 from shoal.attacks.scene import draw_victims
 from shoal.errors import CannotCheck, SettingsError, TooLarge
-from shoal.progress import SILENT
+from shoal.run import LOCAL, Run
 from shoal.verifier.arrays import fresh, spread, starts_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.attacks.scene import Scene
-    from shoal.progress import Progress
     from shoal.verifier.original import Original
 
 __all__ = ["home_work_attack", "top_locations_attack"]
@@ -56,13 +55,7 @@ class _Visits(NamedTuple):
 
 
 def top_locations_attack(
-    scene: Scene,
-    *,
-    victims: int = 1000,
-    seed: int = 0,
-    locations: int | None = None,
-    threads: int | None = None,
-    progress: Progress = SILENT,
+    scene: Scene, *, victims: int = 1000, seed: int = 0, locations: int | None = None, run: Run = LOCAL
 ) -> Outcome:
     """Single people out by the cells where most of their samples are: `locations` of them (None: 1…5), no times.
 
@@ -80,10 +73,10 @@ def top_locations_attack(
     records = PlaceMatcher(scene.records.unique, np.zeros((len(boxes), 2), dtype=np.int64))
     rows = []
     numbers = range(1, _MOST + 1) if locations is None else [locations]
-    with progress.stage("attack top-locations", len(numbers)) as advance:
+    with run.stage("attack top-locations", len(numbers)) as advance:
         for number in numbers:
             known = visits.top(drawn, number)
-            people_left, control = (count_people(one, known, threads=threads) for one in (records, raw))
+            people_left, control = (count_people(one, known, run=run) for one in (records, raw))
             same = _as_many(np.sort(visits.cells(number), axis=1), np.arange(len(people)))[drawn]
             ranked = rate("control_ranked", int((same == 1).sum()), len(drawn))
             rows.append({"locations": number, **row_of(scene, people_left, control), **ranked})
@@ -98,14 +91,7 @@ def top_locations_attack(
     return Outcome("top-locations", settings, len(drawn), rows, promised(scene), (said,))
 
 
-def home_work_attack(
-    scene: Scene,
-    *,
-    victims: int = 1000,
-    seed: int = 0,
-    threads: int | None = None,
-    progress: Progress = SILENT,
-) -> Outcome:
+def home_work_attack(scene: Scene, *, victims: int = 1000, seed: int = 0, run: Run = LOCAL) -> Outcome:
     """Single people out by home (the cell most visited from 22 to 6 h, local) and work (9 to 17 h), without dates.
 
     Victims are users who have samples in both; a row each for home, work, both. A record fits if a box holds the
@@ -131,9 +117,9 @@ def home_work_attack(
     raw = _cell_matcher(seen, len(people))
     records = PlaceMatcher(scene.records.unique, clock.hours(scene.records.unique.boxes))
     rows, tops = [], [one.cells(1) for one in (homes, works)]
-    with progress.stage("attack home-work", 3) as advance:
+    with run.stage("attack home-work", 3) as advance:
         for name, known, own in (("home", home, tops[:1]), ("work", work, tops[1:]), ("home and work", both, tops)):
-            people_left, control = (count_people(one, known, threads=threads) for one in (records, raw))
+            people_left, control = (count_people(one, known, run=run) for one in (records, raw))
             same = _as_many(np.concatenate(own, axis=1), at_both)[drawn]
             ranked = rate("control_ranked", int((same == 1).sum()), len(drawn))
             rows.append({"known": name, **row_of(scene, people_left, control), **ranked})

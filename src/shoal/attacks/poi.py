@@ -13,15 +13,13 @@ from shoal.errors import CannotCheck, SettingsError
 from shoal.kernels.geodesy import places as geocentric_places
 from shoal.kernels.stays import find_stays, match_places, merge_stays
 from shoal.lists import even_ranges, offsets_of, take_lists
-from shoal.parallel import run_ranges
-from shoal.progress import SILENT
+from shoal.run import LOCAL, Run
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
-    from shoal.progress import Progress
     from shoal.seen.pairs import Pairs, Track
     from shoal.traces import Traces
 
@@ -57,8 +55,7 @@ def poi_attack(
     diameter_m: int = DIAMETER_M,
     stay_s: int = STAY_S,
     match_m: int = MATCH_M,
-    threads: int | None = None,
-    progress: Progress = SILENT,
+    run: Run = LOCAL,
 ) -> Outcome:
     """Look for the places where people stay in what was published of their traces.
 
@@ -69,7 +66,7 @@ def poi_attack(
     Guarantee: nothing is left to chance. Cost: linear in the number of fixes.
     """
     settings = {"diameter_m": diameter_m, "stay_s": stay_s, "match_m": match_m}
-    scores = poi_scores(pairs, **settings, threads=threads, progress=progress)
+    scores = poi_scores(pairs, **settings, run=run)
     with_places = scores.real > 0
     n = int(with_places.sum())
     if not n:
@@ -107,20 +104,14 @@ class Scores:
 
 
 def poi_scores(
-    pairs: Pairs,
-    *,
-    diameter_m: int = DIAMETER_M,
-    stay_s: int = STAY_S,
-    match_m: int = MATCH_M,
-    threads: int | None = None,
-    progress: Progress = SILENT,
+    pairs: Pairs, *, diameter_m: int = DIAMETER_M, stay_s: int = STAY_S, match_m: int = MATCH_M, run: Run = LOCAL
 ) -> Scores:
     """Count, for each original trace, its places and what was published of them."""
     traces = pairs.require_owners("the attack poi")
     if min(diameter_m, stay_s, match_m) < 1:
         raise SettingsError("a place has a diameter, a stay lasts, and matching has a distance: give them above zero")
-    with progress.stage("find places", pairs.original.fixes + len(pairs.published.ms)) as advance:
-        how: dict[str, Any] = {"diameter_m": diameter_m, "stay_s": stay_s, "threads": threads, "advance": advance}
+    with run.stage("find places", pairs.original.fixes + len(pairs.published.ms)) as advance:
+        how: dict[str, Any] = {"diameter_m": diameter_m, "stay_s": stay_s, "threads": run.threads, "advance": advance}
         real = places_of(pairs.original, **how)
         seen = places_of(pairs.published, **how)
     # The records of a trace together, in the order of the traces.
@@ -140,20 +131,16 @@ def places_of(
     *,
     diameter_m: float = DIAMETER_M,
     stay_s: float = STAY_S,
-    threads: int | None = None,
+    run: Run = LOCAL,
     advance: Callable[[float], None] = lambda _: None,
 ) -> Places:
     """Return the places where traces stay: stays within half the diameter of each other are one."""
     x, y, z = (np.empty(len(traces.ms)) for _ in range(3))
     size = len(traces.ms)
     ranges = [(start, min(start + _BLOCK, size)) for start in range(0, size, _BLOCK)]
-    run_ranges(
-        lambda a, b: geocentric_places(traces.lng[a:b], traces.lat[a:b], x[a:b], y[a:b], z[a:b]),
-        ranges,
-        threads=threads,
-    )
+    run.ranges(lambda a, b: geocentric_places(traces.lng[a:b], traces.lat[a:b], x[a:b], y[a:b], z[a:b]), ranges)
     counts, starts, stops = stays_of(
-        traces.offsets, traces.ms, x, y, z, diameter_m=diameter_m, stay_s=stay_s, threads=threads, advance=advance
+        traces.offsets, traces.ms, x, y, z, diameter_m=diameter_m, stay_s=stay_s, run=run, advance=advance
     )
     x, y, z = (_means(column, starts, stops) for column in (x, y, z))
     merged = np.empty(len(counts), np.int64)
@@ -171,7 +158,7 @@ def stays_of(
     diameter_m: float,
     stay_s: float,
     flat: bool = False,
-    threads: int | None = None,
+    run: Run = LOCAL,
     advance: Callable[[float], None] = lambda _: None,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Return how many stays each trace has, and the rows from which and up to which (left out) they last.
@@ -195,7 +182,7 @@ def stays_of(
         found[first] = starts[:n].copy(), stops[:n].copy()
         advance(int(offsets[last] - offsets[first]))
 
-    run_ranges(work, even_ranges(np.diff(offsets), _BLOCK), threads=threads)
+    run.ranges(work, even_ranges(np.diff(offsets), _BLOCK))
     none = np.empty(0, np.int64)
     starts, stops = (np.concatenate([none, *(found[first][n] for first in sorted(found))]) for n in (0, 1))
     return counts, starts, stops

@@ -11,12 +11,11 @@ from shoal.attacks.matching import count_people
 from shoal.attacks.outcome import Outcome
 from shoal.attacks.scene import draw_victims
 from shoal.errors import SettingsError
-from shoal.progress import SILENT
 from shoal.release import Claim
+from shoal.run import LOCAL, Run
 
 if TYPE_CHECKING:
     from shoal.attacks.scene import Scene
-    from shoal.progress import Progress
 
 __all__ = ["points_attack"]
 
@@ -24,13 +23,7 @@ _MOST = 10
 
 
 def points_attack(
-    scene: Scene,
-    *,
-    victims: int = 1000,
-    seed: int = 0,
-    points: int | None = None,
-    threads: int | None = None,
-    progress: Progress = SILENT,
+    scene: Scene, *, victims: int = 1000, seed: int = 0, points: int | None = None, run: Run = LOCAL
 ) -> Outcome:
     """Single people out by `points` random samples (None: a row for each of 1…10), place and time to the granule.
 
@@ -47,11 +40,11 @@ def points_attack(
     fits = None if scene.k is None else Claim("cover", k=scene.k)
     rows, broken = [], 0
     numbers = range(1, _MOST + 1) if points is None else [points]
-    with progress.stage("attack points", len(numbers)) as advance:
+    with run.stage("attack points", len(numbers)) as advance:
         for number in numbers:
             some = first_known(known, number)
-            people = count_people(scene.matcher, some, threads=threads)
-            control = count_people(scene.raw, some, threads=threads)
+            people = count_people(scene.matcher, some, run=run)
+            control = count_people(scene.raw, some, run=run)
             rows.append({"points": number, **row_of(scene, people, control)})
             broken = max(broken, too_few(scene, people, fits))
             advance(1)

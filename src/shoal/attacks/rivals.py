@@ -11,7 +11,7 @@ from shoal.attacks.posterior import Choices, contrasts
 from shoal.errors import TooLarge
 from shoal.kernels.merge import OWNER, merge_records
 from shoal.lists import even_ranges, take_lists
-from shoal.parallel import run_ranges
+from shoal.run import LOCAL, Run
 from shoal.verifier.arrays import blocks, distinct, starts_of
 from shoal.verifier.cover import cover_pairs
 
@@ -32,12 +32,7 @@ _COMPARED = ("cost_ratio", "log_cost_ratio", "savings_shrinking", "saving_shrink
 
 
 def rival_features(
-    people: Original,
-    records: Records,
-    users: NDArray[np.int64],
-    kinds: NDArray[np.int64],
-    *,
-    threads: int | None = None,
+    people: Original, records: Records, users: NDArray[np.int64], kinds: NDArray[np.int64], *, run: Run = LOCAL
 ) -> Features:
     """Describe pairs of a user and a record that covers her by all whom the record covers.
 
@@ -50,19 +45,19 @@ def rival_features(
     """
     chosen = distinct(kinds)
     some = records.take(chosen)
-    who, which = cover_pairs(people, some, np.arange(len(people)), threads=threads)
+    who, which = cover_pairs(people, some, np.arange(len(people)), run=run)
     order = np.lexsort((who, which))
     covered, ends = who[order], starts_of(np.bincount(which, minlength=len(some)))
     here = np.searchsorted(chosen, kinds)
     width = len(people)
     by_record = np.searchsorted(which[order] * width + covered, here * width + users)
-    known, _ = cover_pairs(people, records, distinct(covered), threads=threads)
+    known, _ = cover_pairs(people, records, distinct(covered), run=run)
     degree = np.bincount(known, minlength=width)[covered].astype(np.float64)
     reach = np.diff(ends)
     mean_degree = np.add.reduceat(degree, ends[:-1]) / reach if len(ends) > 1 else degree[:0]
     compared = _compared(people, some, who, which, order, ends)[by_record]
     columns = {f"rivals_{n}": compared[:, n] for n in range(compared.shape[1])}
-    regret, merged = _regrets(people, some, users, here, covered, ends, threads)
+    regret, merged = _regrets(people, some, users, here, covered, ends, run)
     faces, alone = _contested_faces(people, some, who, which, users, here)
     return {
         "reach": np.log(reach[here]),
@@ -120,7 +115,7 @@ def _regrets(
     kinds: NDArray[np.int64],
     covered: NDArray[np.int64],
     ends: NDArray[np.int64],
-    threads: int | None,
+    run: Run,
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Return what each record costs a user beyond the least it could, relative to that; and where it was computed."""
     merged = np.diff(ends)[kinds] <= _MOST_MERGED
@@ -140,7 +135,7 @@ def _regrets(
         merge_records(t, x, y, people.offsets, edges, members, OWNER, none, edges[:-1], counts[part], least[part])
 
     sizes = np.add.reduceat(people.counts[members], offsets[:-1]) if len(pairs) else counts
-    run_ranges(work, even_ranges(sizes, _SAMPLES_PER_MERGE_RANGE), threads=threads)
+    run.ranges(work, even_ranges(sizes, _SAMPLES_PER_MERGE_RANGE))
     for part in blocks(people.counts[users[pairs]] + records.counts[kinds[pairs]], _SAMPLES):
         laid = lay_out(people, records, users[pairs[part]], kinds[pairs[part]])
         regret[pairs[part]] = laid.per_sample(box_costs(laid.boxes)) / least[part] - 1

@@ -10,8 +10,8 @@ import numpy as np
 
 from shoal.attacks.matching import BoxMatcher, SampleMatcher
 from shoal.errors import CannotCheck, SettingsError
-from shoal.progress import SILENT
 from shoal.release import Claim, Release
+from shoal.run import LOCAL, Run
 from shoal.trajectories import Trajectories
 from shoal.verifier.arrays import fresh, narrow, spread, starts_of
 from shoal.verifier.audit import read_audit
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from shoal.progress import Progress
     from shoal.reading.options import ReadOptions
     from shoal.verifier.audit import Witnesses
     from shoal.verifier.crowd import Crowd
@@ -149,10 +148,7 @@ def open_scene(
     audit: str | Path | pa.Table | None = None,
     options: ReadOptions | None = None,
     k: int | None = None,
-    memory: int | None = None,
-    threads: int | None = None,
-    work_dir: Path | None = None,
-    progress: Progress = SILENT,
+    run: Run = LOCAL,
 ) -> Scene:
     """Read what an attack is played with.
 
@@ -163,22 +159,19 @@ def open_scene(
     Output: a Scene. Raises CannotCheck if something can't be read or does not belong together, TooLarge if
     everybody does not fit into memory. Cost: reading both, and a sort of the records.
     """
-    with progress.stage("reading the release"):
-        header, records, known, lost = _open_release(release, original, options, threads)
+    with run.stage("reading the release"):
+        header, records, known, lost = _open_release(release, original, options, run)
     if not len(records) or not records.unique.sound.any():
         raise CannotCheck("the release has no record that could hold anybody; give a file with boxes")
     if k is not None and k < 1:
         raise SettingsError("k must be at least 1; give e.g. --k 5")
     with (
-        progress.stage("reading the original"),
+        run.stage("reading the original"),
         open_crowd(
             original,
             options,
             header.grid,
-            memory=None if memory is None else max(0, memory - records.nbytes),
-            threads=threads,
-            work_dir=work_dir,
-            progress=progress,
+            run=run.within(None if run.memory is None else max(0, run.memory - records.nbytes)),
         ) as people,
     ):
         whole = people.whole()
@@ -191,7 +184,7 @@ def open_scene(
 
 
 def _open_release(
-    release: str | Path | Release, original: Any, options: ReadOptions | None, threads: int | None
+    release: str | Path | Release, original: Any, options: ReadOptions | None, run: Run
 ) -> tuple[Header, Catalogue, pa.Table | None, bool]:
     """Return the release's header and records, its own audit if it has one, and whether samples are suppressed."""
     if isinstance(release, Release):
@@ -200,7 +193,7 @@ def _open_release(
         frame = release.frame
         k = release.claim.k or release.parameters.get("k")
         header = Header(Grid(frame.crs, frame.cell_m, frame.slot_s), release.claim, k)
-        return header, records_of_release(release, threads=threads), audit_table(release), release.suppressed > 0
+        return header, records_of_release(release, run=run), audit_table(release), release.suppressed > 0
     file = open_file(release)
     manifest = read_manifest(file.path)
     plain = manifest if isinstance(manifest, dict) else {}
@@ -211,7 +204,7 @@ def _open_release(
     if known is None:
         raise CannotCheck("the shoal object of the release can't be understood; check the release with shoal verify")
     findings = Findings()
-    scan = scan_file(findings, file, known.grid, threads=threads)
+    scan = scan_file(findings, file, known.grid, run=run)
     if scan is None:
         raise CannotCheck(
             "the release can't be read as boxes: it needs the columns uid, t_start, t_end, x_min, y_min, x_max, y_max "

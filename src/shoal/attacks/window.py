@@ -11,8 +11,8 @@ from shoal.attacks.matching import Known, matches
 from shoal.attacks.outcome import Outcome
 from shoal.attacks.scene import draw_victims
 from shoal.errors import SettingsError
-from shoal.progress import SILENT
 from shoal.release import Claim
+from shoal.run import LOCAL, Run
 from shoal.verifier.arrays import blocks, distinct, spread, starts_of
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from shoal.attacks.matching import Matcher
     from shoal.attacks.scene import Scene
-    from shoal.progress import Progress
     from shoal.verifier.original import Original
 
 __all__ = ["window_attack"]
@@ -58,8 +57,7 @@ def window_attack(
     seed: int = 0,
     tau_s: int | None = None,
     epsilon_s: int | None = None,
-    threads: int | None = None,
-    progress: Progress = SILENT,
+    run: Run = LOCAL,
 ) -> Outcome:
     """Single people out by all their samples of `tau_s` seconds (None: 1 h, 6 h, 24 h), then look beyond.
 
@@ -78,12 +76,12 @@ def window_attack(
     people = scene.published
     start = people.offsets[drawn] + (chance.random(len(drawn)) * people.counts[drawn]).astype(np.int64)
     rows, broken = [], 0
-    with progress.stage("attack window", 2 * len(taus)) as advance:
+    with run.stage("attack window", 2 * len(taus)) as advance:
         for tau in taus:
             windows = _windows(people, drawn, start, -(-tau // scene.grid.slot_s))
-            counts, columns = _play(scene, scene.matcher, windows, epsilon_s, threads)
+            counts, columns = _play(scene, scene.matcher, windows, epsilon_s, run)
             advance(1)
-            control, raw = _play(scene, scene.raw, windows, epsilon_s, threads)
+            control, raw = _play(scene, scene.raw, windows, epsilon_s, run)
             advance(1)
             beyond = columns | {f"control_{name}": value for name, value in raw.items()}
             fits = None if scene.k is None else Claim("kte-cover", k=scene.k, tau_s=tau)
@@ -107,10 +105,10 @@ def _windows(people: Original, victims: NDArray[np.int64], at: NDArray[np.int64]
 
 
 def _play(
-    scene: Scene, matcher: Matcher, windows: _Windows, epsilon_s: int | None, threads: int | None
+    scene: Scene, matcher: Matcher, windows: _Windows, epsilon_s: int | None, run: Run
 ) -> tuple[NDArray[np.int64], dict[str, Any]]:
     """Return the candidates of each victim, counted in people, and what is learned beyond the window."""
-    query, kind = _candidates(scene.published, matcher, windows, threads)
+    query, kind = _candidates(scene.published, matcher, windows, run)
     people = np.bincount(query, weights=matcher.weights[kind], minlength=len(windows.victims)).astype(np.int64)
     learned = _learn(scene.published, matcher, windows, query, kind)
     slot_s, cell_m = scene.grid.slot_s, scene.grid.cell_m
@@ -127,14 +125,14 @@ def _play(
 
 
 def _candidates(
-    people: Original, matcher: Matcher, windows: _Windows, threads: int | None
+    people: Original, matcher: Matcher, windows: _Windows, run: Run
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return (victim, kind), by victim, where the kind holds what is known and nothing that it rules out."""
     n = windows.stop - windows.start
     rows = np.arange(int(n.sum())) + (windows.start - starts_of(n)[:-1])[spread(n)]
     known = Known(starts_of(n), people.t[rows], people.x[rows], people.y[rows])
     queries, kinds = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-    for query, kind in matches(matcher, known, threads=threads):
+    for query, kind in matches(matcher, known, run=run):
         good = np.ones(len(query), dtype=bool)
         for part in blocks(n[query]):
             good[part] = _nothing_else(matcher, windows, known, query[part], kind[part])
@@ -159,11 +157,7 @@ def _nothing_else(
 
 
 def _learn(
-    people: Original,
-    matcher: Matcher,
-    windows: _Windows,
-    query: NDArray[np.int64],
-    kind: NDArray[np.int64],
+    people: Original, matcher: Matcher, windows: _Windows, query: NDArray[np.int64], kind: NDArray[np.int64]
 ) -> _Learned:
     """Find the samples outside the window that all candidates hold; only of victims who have candidates."""
     counts = np.bincount(query, minlength=len(windows.victims))
@@ -196,11 +190,7 @@ def _learn(
 
 
 def _longest_run(
-    people: Original,
-    windows: _Windows,
-    victim: NDArray[np.int64],
-    row: NDArray[np.int64],
-    common: NDArray[np.bool_],
+    people: Original, windows: _Windows, victim: NDArray[np.int64], row: NDArray[np.int64], common: NDArray[np.bool_]
 ) -> NDArray[np.int64]:
     """Return how far, in slots, the unbroken run of common samples reaches from the window, on the better side."""
     run = np.zeros(len(windows.victims), dtype=np.int64)

@@ -11,7 +11,7 @@ from shoal.cli.console import show, show_json, show_table, working
 from shoal.cli.options import Reading, Running
 from shoal.errors import SettingsError
 from shoal.methods import DEFAULT
-from shoal.pipeline import Means, Outputs, publish
+from shoal.pipeline import Outputs, publish
 
 __all__ = ["anonymize"]
 
@@ -91,8 +91,7 @@ def anonymize(
         geo=geo,
         compact=compact,
     )
-    means = Means(threads=running.threads, memory=running.memory_bytes, work_dir=running.work_dir, resume=resume)
-    with working(quiet=running.quiet or running.json) as progress:
+    with working(running) as run:
         done = publish(
             [str(path) for path in paths[:-1]],
             outputs,
@@ -101,8 +100,8 @@ def anonymize(
             options=reading.options(),
             seed=seed,
             dry_run=dry_run,
-            means=means,
-            progress=progress,
+            resume=resume,
+            run=run,
         )
     if running.json:
         show_json(done.to_dict())

@@ -88,19 +88,18 @@ def attack(
         private = [path for path in (audit, other, other_original, other_audit) if path is not None]
         refuse_table(output, [*paths, *private], overwrite=overwrite)
     source = originals if other_original is None else [str(other_original)]
-    how: dict[str, Any] = {"options": reading.options(), "memory": running.memory_bytes, "work_dir": running.work_dir}
-    common: dict[str, Any] = {"threads": running.threads}
-    with working(quiet=running.quiet or running.json) as common["progress"]:
+    options = reading.options()
+    with working(running) as run:
         scene = pairs = None
         if not all(ATTACKS[name].on_traces for name in named) or not named:
-            scene = open_scene(originals, paths[-1], audit=audit, k=k, **how, **common)
+            scene = open_scene(originals, paths[-1], audit=audit, k=k, options=options, run=run)
         if any(ATTACKS[name].on_traces for name in named):
-            pairs = open_pairs(originals, paths[-1], audit=audit, **how, **common)
+            pairs = open_pairs(originals, paths[-1], audit=audit, options=options, run=run)
         if other is not None:
-            settings["other"] = open_scene(source, other, audit=other_audit, **how, **common)
+            settings["other"] = open_scene(source, other, audit=other_audit, options=options, run=run)
         names = named or _known(scene, other=other is not None)
-        common |= {"victims": victims, "seed": seed}
-        outcomes = [play(_stage(name, scene, pairs), name, **_own(name, settings), **common) for name in names]
+        drawn: dict[str, Any] = {"victims": victims, "seed": seed, "run": run}
+        outcomes = [play(_stage(name, scene, pairs), name, **_own(name, settings), **drawn) for name in names]
     if output is not None:
         save_rows(_rows(outcomes), output, overwrite=overwrite)
     if running.json:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import Parameter
 
@@ -66,20 +66,19 @@ def compare(
     options = reading.options()
     if output is not None:
         refuse_table(output, inputs, overwrite=overwrite)
-    how: dict[str, Any] = {"threads": running.threads, "memory": running.memory_bytes}
     if are_points(names):
         contest = point_contests(names)
-        with working(quiet=running.quiet or running.json) as progress:
-            traces = read_traces(inputs, options=options, work_dir=running.work_dir, progress=progress, **how)
-            found = compare_points(traces, contest, queries=queries, seed=seed, progress=progress, **how)
+        with working(running) as run:
+            traces = read_traces(inputs, options=options, run=run)
+            found = compare_points(traces, contest, queries=queries, seed=seed, run=run)
         if output is not None:
             save_rows([line.to_dict() for line in found], output, overwrite=overwrite)
         _tell(found, traces.account.notes if traces.account else (), as_json=running.json)
         return 0
     runs = contests(names, whole_numbers(k, "--k 2,5,10"))
-    with working(quiet=running.quiet or running.json) as progress:
-        people = read(inputs, options=options, work_dir=running.work_dir, progress=progress, **how)
-        lines = run_all(people, runs, progress=progress, **how)
+    with working(running) as run:
+        people = read(inputs, options=options, run=run)
+        lines = run_all(people, runs, run=run)
     if output is not None:
         save_table(lines, output, overwrite=overwrite)
     if running.json:

@@ -6,16 +6,17 @@ import json
 import os
 import sys
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from shoal.progress import SILENT
+from shoal.run import Run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
 
     from rich.progress import Progress as RichProgress
 
-    from shoal.progress import Progress
+    from shoal.cli.options import Running
 
 _WORTH_SEEING_S = 1  # stages that were shorter leave no line
 
@@ -23,10 +24,11 @@ __all__ = ["show", "show_columns", "show_json", "show_table", "working"]
 
 
 @contextmanager
-def working(*, quiet: bool) -> Iterator[Progress]:
-    """Draw progress on standard error while the block runs; nothing if it is no terminal or `quiet`."""
-    if quiet or not sys.stderr.isatty():
-        yield SILENT
+def working(running: Running) -> Iterator[Run]:
+    """Start a run by the flags; draw its progress on standard error, on a terminal and unless it should be quiet."""
+    run = Run(threads=running.threads, memory=running.memory_bytes, work_dir=running.work_dir)
+    if running.quiet or running.json or not sys.stderr.isatty():
+        yield run
         return
     from rich.console import Console
     from rich.progress import (
@@ -47,7 +49,7 @@ def working(*, quiet: bool) -> Iterator[Progress]:
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-        yield _Bars(bars)
+        yield replace(run, progress=_Bars(bars))
 
 
 class _Bars:

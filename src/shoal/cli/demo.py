@@ -11,7 +11,7 @@ from shoal.cli.console import show, show_json, working
 from shoal.cli.options import Running
 from shoal.measure import summary, unicity
 from shoal.methods import DEFAULT
-from shoal.pipeline import Means, Outputs, publish
+from shoal.pipeline import Outputs, publish
 from shoal.reading import read
 from shoal.reading.options import ReadOptions
 from shoal.synth import synthesize
@@ -29,18 +29,15 @@ def demo(
     """Tell the whole story; the first steps of a newcomer."""
     folder.mkdir(parents=True, exist_ok=True)
     events, release, audit = (folder / name for name in ("events.parquet", "release.parquet", "audit.parquet"))
-    quiet = running.quiet or running.json
 
     def say(text: str = "") -> None:
         if not running.json:
             show(text)
 
     say(f"1. A town of {users:,} imaginary people, two weeks of their phone calls.")
-    with working(quiet=quiet) as progress:
-        synthesize(
-            events, users=users, scene="town", seed=1, overwrite=True, threads=running.threads, progress=progress
-        )
-        people = read(events, threads=running.threads, progress=progress)
+    with working(running) as run:
+        synthesize(events, users=users, scene="town", seed=1, overwrite=True, run=run)
+        people = read(events, run=run)
     say(f"   {people.samples:,} calls; each says who, when and at which antenna. Names are already numbers.")
 
     (four,) = unicity(people, points=4)
@@ -48,15 +45,14 @@ def demo(
     say(f"   single out {four.share:.0%} of the people, and with them everything else they did.")
 
     say(f"3. So we hide everyone among {k}: merge people who move alike into common boxes of space and time.")
-    with working(quiet=quiet) as progress:
+    with working(running) as run:
         done = publish(
             [events],
             Outputs(release, audit=audit, overwrite=True),
             method=DEFAULT,
             parameters={"k": k},
             options=ReadOptions(),
-            means=Means(threads=running.threads, memory=running.memory_bytes),
-            progress=progress,
+            run=run,
         )
     of = done.figures()
     say(f"   {of['records']:,} records; half of the boxes are smaller than {of['side_m_median'] / 1000:.1f} km")

@@ -33,7 +33,7 @@ def evaluate(
     if output is not None:
         private = [path for path in (audit, run_record) if path is not None]
         refuse_table(output, [*paths, *private], overwrite=overwrite)
-    with working(quiet=running.quiet or running.json) as progress:
+    with working(running) as run:
         found = measure(
             [str(path) for path in paths[:-1]],
             paths[-1],
@@ -42,10 +42,7 @@ def evaluate(
             queries=queries,
             seed=seed,
             options=reading.options(),
-            memory=running.memory_bytes,
-            threads=running.threads,
-            work_dir=running.work_dir,
-            progress=progress,
+            run=run,
         )
     if output is not None:
         save_rows([found.to_dict()], output, overwrite=overwrite)

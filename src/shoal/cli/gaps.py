@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from shoal.measure.kgap import Gaps
     from shoal.measure.sweep import Level
     from shoal.measure.tails import Tails
-    from shoal.progress import Progress
+    from shoal.run import Run
     from shoal.trajectories import Trajectories
 
 __all__ = ["Findings", "find_gaps", "refuse_plots", "save_gaps", "save_plots", "show_gaps"]
@@ -65,25 +65,17 @@ class Findings:
 
 
 def find_gaps(
-    people: Trajectories,
-    k: Sequence[int],
-    *,
-    sample: int | None,
-    seed: int,
-    draw: bool,
-    threads: int | None,
-    progress: Progress,
+    people: Trajectories, k: Sequence[int], *, sample: int | None, seed: int, draw: bool, run: Run
 ) -> Findings:
     """Measure k-gaps, and what explains them, for the least k."""
-    how: dict[str, Any] = {"threads": threads, "progress": progress}
-    gaps = k_gap(people, k, sample=sample, seed=seed, **how)
+    gaps = k_gap(people, k, sample=sample, seed=seed, run=run)
     drawn = min(_DRAWN, len(gaps.users)) if draw else 0
     few = len(gaps.users) < 2
     return Findings(
         gaps=gaps,
-        tails=tails(gaps, **how),
-        levels=sweep(people, k=min(k), sample=drawn, seed=seed, **how),
-        correlations={} if few else correlations(properties(people, gaps.users, threads=threads), _least(gaps)),
+        tails=tails(gaps, run=run),
+        levels=sweep(people, k=min(k), sample=drawn, seed=seed, run=run),
+        correlations={} if few else correlations(properties(people, gaps.users, run=run), _least(gaps)),
     )
 
 

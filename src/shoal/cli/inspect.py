@@ -24,14 +24,8 @@ def inspect(
     """Say what is in a file."""
     if not paths:
         raise SettingsError("name a file: shoal inspect events.parquet")
-    with working(quiet=running.quiet or running.json) as progress:
-        people = read(
-            [str(path) for path in paths],
-            options=reading.options(),
-            threads=running.threads,
-            work_dir=running.work_dir,
-            progress=progress,
-        )
+    with working(running) as run:
+        people = read([str(path) for path in paths], options=reading.options(), run=run)
     account = people.account
     figures = summary(people)
     if running.json:

@@ -57,25 +57,16 @@ def measure(
     among = None if k is None else whole_numbers(k, "--k 2,5,10")
     known = whole_numbers(points, "--points 1,2,4")
     resolutions = _resolutions(resolution)
-    how: dict[str, Any] = {"threads": running.threads}
-    drawn: dict[str, Any] = {"seed": seed, **how}
-    with working(quiet=running.quiet or running.json) as progress:
-        options: dict[str, Any] = {
-            "options": reading.options(),
-            "memory": running.memory_bytes,
-            "work_dir": running.work_dir,
-        }
-        people = read(inputs, progress=progress, **how, **options)
-        found = (
-            None
-            if among is None
-            else find_gaps(people, among, sample=sample, draw=plots is not None, progress=progress, **drawn)
-        )
+    found = None
+    with working(running) as run:
+        people = read(inputs, options=reading.options(), run=run)
+        if among is not None:
+            found = find_gaps(people, among, sample=sample, seed=seed, draw=plots is not None, run=run)
         rows: tuple[Unicity, ...] = ()
         if unicity:
             at = [one or _grid(people.frame) for one in resolutions]
             some = _SAMPLE if sample is None else sample
-            rows = count_unique(people, points=known, resolutions=at, sample=some, progress=progress, **drawn)
+            rows = count_unique(people, points=known, resolutions=at, sample=some, seed=seed, run=run)
     _save(found, rows, output, plots, overwrite=overwrite)
     if running.json:
         figures: dict[str, Any] = {} if found is None else found.to_dict()

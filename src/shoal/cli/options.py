@@ -70,10 +70,6 @@ class Running:
     quiet: Annotated[bool, Parameter(help="No progress.")] = False
     json: Annotated[bool, Parameter(help="Print JSON.")] = False
 
-    def __post_init__(self) -> None:
-        if self.threads is not None and self.threads < 1:
-            raise SettingsError("--threads must be at least 1")
-
     @property
     def memory_bytes(self) -> int | None:
         """The limit of memory, in bytes."""

@@ -29,7 +29,7 @@ def synth(
     running: Running = Running(),  # noqa: B008  frozen
 ) -> int:
     """Generate people."""
-    with working(quiet=running.quiet or running.json) as progress:
+    with working(running) as run:
         synthesize(
             output,
             users=users,
@@ -40,8 +40,7 @@ def synth(
             start=start,
             seed=seed,
             overwrite=overwrite,
-            threads=running.threads,
-            progress=progress,
+            run=run,
         )
     if running.json:
         show_json({"ok": True, "users": users, "kind": kind, "days": days, "seed": seed})

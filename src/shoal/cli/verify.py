@@ -54,7 +54,7 @@ def verify(
     """Check a release; 0 holds, 1 does not, 2 (raised) could not be checked."""
     if len(paths) < 2:
         raise SettingsError("name the ORIGINAL and, last, the RELEASE: shoal verify events.csv release.parquet --k 5")
-    with working(quiet=running.quiet or running.json) as progress:
+    with working(running) as run:
         verdict = check(
             [str(path) for path in paths[:-1]],
             paths[-1],
@@ -66,10 +66,7 @@ def verify(
             options=reading.options(),
             exact=exact,
             max_suppressed=max_suppressed,
-            threads=running.threads,
-            memory=running.memory_bytes,
-            work_dir=running.work_dir,
-            progress=progress,
+            run=run,
         )
     if running.json:
         show_json(verdict.to_dict())

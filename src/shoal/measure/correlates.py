@@ -9,8 +9,8 @@ import numpy as np
 from shoal.errors import InputError
 from shoal.kernels.movement import count_overlaps, movements
 from shoal.lists import even_ranges
-from shoal.parallel import run_ranges
 from shoal.parts import even_parts
+from shoal.run import LOCAL, Run
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,9 +38,7 @@ class Properties(NamedTuple):
     samples_per_hour: NDArray[np.float64]
 
 
-def properties(
-    people: Trajectories, users: NDArray[np.int64] | None = None, *, threads: int | None = None
-) -> Properties:
+def properties(people: Trajectories, users: NDArray[np.int64] | None = None, *, run: Run = LOCAL) -> Properties:
     """Return the properties of people's movements that 000 looks at (Sec. 8.2); of some users, or of all.
 
     Cost: linear in samples, and a nanosecond for each of the users asked for and each person.
@@ -53,15 +51,12 @@ def properties(
     users = np.arange(len(people)) if users is None else users
     moved, around = np.empty((len(people), 5)), np.empty(len(users), np.int64)
     arrays = (people.offsets, people.t, people.x, people.y)
-    run_ranges(
-        lambda start, stop: movements(*arrays, start, stop, moved),
-        even_ranges(people.counts, _SAMPLES_PER_RANGE),
-        threads=threads,
+    run.ranges(
+        lambda start, stop: movements(*arrays, start, stop, moved), even_ranges(people.counts, _SAMPLES_PER_RANGE)
     )
-    run_ranges(
+    run.ranges(
         lambda start, stop: count_overlaps(moved, users[start:stop], around[start:stop]),
         even_parts(len(users), max(1, _PAIRS_PER_RANGE // len(people))),
-        threads=threads,
     )
     cell_km, slot_min = people.frame.cell_m / 1000, people.frame.slot_s / 60
     hours = (int(people.t.max()) - int(people.t.min()) + 1) * slot_min / 60

@@ -13,9 +13,8 @@ from shoal.kernels.kgap import MOST_PLACES, Floors, fill_gaps, fill_places, mean
 from shoal.lists import even_ranges, offsets_of
 from shoal.measure.stretch import Stretch
 from shoal.memory import require_memory
-from shoal.parallel import run_ranges
 from shoal.parts import even_parts
-from shoal.progress import SILENT
+from shoal.run import LOCAL, Run
 from shoal.search import homes
 
 if TYPE_CHECKING:
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.kernels.stretch import Scale
-    from shoal.progress import Progress
     from shoal.trajectories import Trajectories
 
 __all__ = ["Gaps", "floors_of", "k_gap"]
@@ -79,8 +77,7 @@ def k_gap(
     sample: int | None = None,
     seed: int = 0,
     stretch: Stretch | None = None,
-    threads: int | None = None,
-    progress: Progress = SILENT,
+    run: Run = LOCAL,
 ) -> Gaps:
     """Measure how hard people are to hide among k: the mean stretch effort to the k-1 nearest others.
 
@@ -105,8 +102,8 @@ def k_gap(
     users = np.arange(len(people))
     if sample is not None:
         users = np.sort(np.random.default_rng(seed).permutation(users)[:sample])
-    near, effort, begun = _nearest(people, users, max(asked) - 1, scale, threads, progress)
-    space, time = _parts(people, users, near, scale, threads)
+    near, effort, begun = _nearest(people, users, max(asked) - 1, scale, run)
+    space, time = _parts(people, users, near, scale, run)
     each = {"gap": effort, "space": space, "time": time}
     means = {name: np.stack([values[:, : k - 1].mean(axis=1) for k in asked], axis=1) for name, values in each.items()}
     return Gaps(people=people, users=users, k=asked, **means, near=near, effort=effort, begun=begun, stretch=terms)
@@ -122,16 +119,11 @@ def _refuse(people: Trajectories, asked: Sequence[int], sample: int | None, seed
 
 
 def _nearest(
-    people: Trajectories,
-    users: NDArray[np.int64],
-    kept: int,
-    scale: Scale,
-    threads: int | None,
-    progress: Progress,
+    people: Trajectories, users: NDArray[np.int64], kept: int, scale: Scale, run: Run
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], int]:
     """Find everybody's nearest others, their efforts, and how many efforts were begun."""
-    floors, _ = floors_of(people, scale, threads)
-    order = homes(people, threads=threads).order
+    floors, _ = floors_of(people, scale, run)
+    order = homes(people, run=run).order
     where = np.empty_like(order)
     where[order] = np.arange(len(order))
     turn = np.argsort(where[users])  # neighbours one after the other, while what they need is at hand
@@ -147,12 +139,12 @@ def _nearest(
             np.add(counts, of_part, out=counts)
 
     together = min(256, max(1, _WORK_PER_RANGE // people.samples))
-    with progress.stage("nearest people", len(users)) as advance:
-        run_ranges(find, even_parts(len(users), together), threads=threads, advance=advance)
+    with run.stage("nearest people", len(users)) as advance:
+        run.ranges(find, even_parts(len(users), together), advance=advance)
     return near, effort, int(counts[0])
 
 
-def floors_of(people: Trajectories, scale: Scale, threads: int | None = None) -> tuple[Floors, int]:
+def floors_of(people: Trajectories, scale: Scale, run: Run = LOCAL) -> tuple[Floors, int]:
     """Prepare what floors are made of, and say how many slots a bin of time has. Linear in samples."""
     first, last = int(people.t.min()), int(people.t.max())
     most_bins = min(_MOST_BINS, max(1, _GAP_BYTES // len(people)))
@@ -181,12 +173,12 @@ def floors_of(people: Trajectories, scale: Scale, threads: int | None = None) ->
         fill_gaps(floors, scale, first, width, start, stop)
         fill_places(floors, start, stop)
 
-    run_ranges(fill, even_ranges(people.counts, _SAMPLES_PER_RANGE), threads=threads)
+    run.ranges(fill, even_ranges(people.counts, _SAMPLES_PER_RANGE))
     return floors, width
 
 
 def _parts(
-    people: Trajectories, users: NDArray[np.int64], near: NDArray[np.int64], scale: Scale, threads: int | None
+    people: Trajectories, users: NDArray[np.int64], near: NDArray[np.int64], scale: Scale, run: Run
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Split efforts into space and time."""
     space, time = np.empty(near.shape), np.empty(near.shape)
@@ -196,5 +188,5 @@ def _parts(
         mean_parts(*arrays, users[start:stop], near[start:stop], space[start:stop], time[start:stop])
 
     together = people.counts[users] + people.counts[near].sum(axis=1)
-    run_ranges(fill, even_ranges(together, _SAMPLES_PER_RANGE), threads=threads)
+    run.ranges(fill, even_ranges(together, _SAMPLES_PER_RANGE))
     return space, time

@@ -10,7 +10,7 @@ import numpy as np
 from shoal.errors import SettingsError
 from shoal.frame import Frame
 from shoal.measure.kgap import k_gap
-from shoal.progress import SILENT
+from shoal.run import LOCAL, Run
 from shoal.trajectories import build
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from shoal.measure.stretch import Stretch
     from shoal.measure.unicity import Resolution
-    from shoal.progress import Progress
     from shoal.trajectories import Trajectories
 
 __all__ = ["LEVELS", "Level", "coarser", "sweep"]
@@ -68,8 +67,7 @@ def sweep(
     sample: int = 0,
     seed: int = 0,
     stretch: Stretch | None = None,
-    threads: int | None = None,
-    progress: Progress = SILENT,
+    run: Run = LOCAL,
 ) -> tuple[Level, ...]:
     """Snap everybody to coarser and coarser grids and see who is the same as k-1 others.
 
@@ -94,7 +92,7 @@ def sweep(
         snapped = coarser(people, space_m, time_s)
         gap = np.empty(0)
         if sample:
-            measured = k_gap(snapped, k, sample=sample, seed=seed, stretch=stretch, threads=threads, progress=progress)
+            measured = k_gap(snapped, k, sample=sample, seed=seed, stretch=stretch, run=run)
             gap = measured.gap[:, 0]
         hidden = _same_as_others(snapped, k)
         level = {"space_m": space_m, "time_s": time_s, "k": k, "people": len(people)}

@@ -10,14 +10,12 @@ import numpy as np
 from shoal.errors import InputError, SettingsError
 from shoal.kernels.tails import gini_of_sorted, tail_of_sorted, uneven_parts
 from shoal.lists import even_ranges
-from shoal.parallel import run_ranges
-from shoal.progress import SILENT
+from shoal.run import LOCAL, Run
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.measure.kgap import Gaps
-    from shoal.progress import Progress
 
 __all__ = ["EXPONENTIAL", "KINDS", "Tails", "gini", "tail_weight", "tails"]
 
@@ -80,7 +78,7 @@ def tail_weight(values: Any) -> float:
     return float(tail_of_sorted(_ascending(values)))
 
 
-def tails(gaps: Gaps, *, k: int | None = None, threads: int | None = None, progress: Progress = SILENT) -> Tails:
+def tails(gaps: Gaps, *, k: int | None = None, run: Run = LOCAL) -> Tails:
     """Look at the efforts of single samples behind k-gaps: their spread, their tails, and whether time outweighs space.
 
     Input: what `shoal.k_gap` gives; k, one of those it was measured for (the least, unless given). Output: `Tails`.
@@ -103,9 +101,9 @@ def tails(gaps: Gaps, *, k: int | None = None, threads: int | None = None, progr
         part = slice(start, stop)
         uneven_parts(*arrays, users[part], near[part], spread[part], tail[part], sums[part])
 
-    with progress.stage("tails", len(users)) as advance:
+    with run.stage("tails", len(users)) as advance:
         together = people.counts[users] + people.counts[near].sum(axis=1)
-        run_ranges(fill, even_ranges(together, _SAMPLES_PER_RANGE), threads=threads, advance=advance)
+        run.ranges(fill, even_ranges(together, _SAMPLES_PER_RANGE), advance=advance)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = sums[:, 2] / sums[:, 1]
     return Tails(k=k, users=users, gini=spread, tail=tail, ratio=ratio)

@@ -12,15 +12,13 @@ from shoal.errors import SettingsError
 from shoal.intervals import wilson
 from shoal.kernels.unicity import Coarse, Known, draw_points, fill_slots, held_prefixes
 from shoal.lists import even_ranges
-from shoal.parallel import run_ranges
-from shoal.progress import SILENT
+from shoal.run import LOCAL, Run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from shoal.progress import Progress
     from shoal.trajectories import Trajectories
 
 __all__ = ["MOST_POINTS", "POINTS", "Resolution", "Unicity", "resolution_text", "unicity"]
@@ -71,8 +69,7 @@ def unicity(
     resolutions: Sequence[Resolution] = (_HOUR_AND_KILOMETRE,),
     sample: int = 1000,
     seed: int = 0,
-    threads: int | None = None,
-    progress: Progress = SILENT,
+    run: Run = LOCAL,
 ) -> tuple[Unicity, ...]:
     """Count the people of whom a few random (place, time) points fit nobody else (de Montjoye et al. 2013).
 
@@ -97,13 +94,13 @@ def unicity(
     for space_m, time_s in resolutions:
         frame = people.frame
         coarse = Coarse(frame.origin_slot, frame.slot_s, time_s, frame.cell_m, space_m)
-        with progress.stage(f"points of {resolution_text(space_m, time_s)}", len(people)) as advance:
+        with run.stage(f"points of {resolution_text(space_m, time_s)}", len(people)) as advance:
             blocks = [drawn[start : start + _TOGETHER] for start in range(0, len(drawn), _TOGETHER)]
 
             def told(amount: float, advance: Any = advance, parts: int = len(blocks)) -> None:
                 advance(amount / parts)
 
-            parts = [_candidates(people, coarse, block, max(asked), seed, threads, told) for block in blocks]
+            parts = [_candidates(people, coarse, block, max(asked), seed, run, told) for block in blocks]
         counts, candidates = (np.concatenate(columns) for columns in zip(*parts, strict=True))
         for p in asked:
             unique = int((candidates[np.arange(len(drawn)), np.minimum(p, counts) - 1] == 1).sum())
@@ -141,7 +138,7 @@ def _refuse(
 
 
 def _candidates(
-    people: Trajectories, coarse: Coarse, drawn: NDArray[np.int64], most: int, seed: int, threads: int | None, told: Any
+    people: Trajectories, coarse: Coarse, drawn: NDArray[np.int64], most: int, seed: int, run: Run, told: Any
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return how many points are known of each person drawn, and for p = 1…most the users who hold the first p.
 
@@ -158,7 +155,7 @@ def _candidates(
         with lock:
             np.add(exactly, part, out=exactly)
 
-    run_ranges(count, even_ranges(people.counts, _SAMPLES_PER_RANGE), threads=threads, advance=told)
+    run.ranges(count, even_ranges(people.counts, _SAMPLES_PER_RANGE), advance=told)
     at_least = np.cumsum(exactly[:, ::-1], axis=1)[:, ::-1]
     return counts, at_least[:, 1:]
 

@@ -16,17 +16,15 @@ from shoal.errors import InputError, SettingsError
 from shoal.frame import transformer
 from shoal.kernels.noise import shift_places
 from shoal.methods.protocol import Estimate, PointMethod
-from shoal.parallel import run_ranges, thread_count
 from shoal.points import DECIMALS, PointRelease
-from shoal.progress import SILENT
 from shoal.release import Claim, Members
+from shoal.run import LOCAL, Run
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
-    from shoal.progress import Progress
     from shoal.traces import Traces
 
 __all__ = ["GeoIndistinguishability", "parse_epsilon"]
@@ -79,9 +77,7 @@ class GeoIndistinguishability(PointMethod):
         float, BeforeValidator(parse_epsilon), Field(ge=1e-6, le=1.0, description="per metre, e.g. 0.01 or ln(4)/200")
     ]
 
-    def anonymize(
-        self, traces: Traces, *, seed: int | None = None, threads: int | None = None, progress: Progress = SILENT
-    ) -> PointRelease:
+    def anonymize(self, traces: Traces, *, seed: int | None = None, run: Run = LOCAL) -> PointRelease:
         """Return one record for every trace, a point for every fix; see the class for what it guarantees."""
         lng, lat = np.empty(traces.fixes), np.empty(traces.fixes)
         draws = None if seed is None else _seeded_draws(traces, seed)
@@ -97,8 +93,8 @@ class GeoIndistinguishability(PointMethod):
             lng[part], lat[part] = snap(*shifted)
 
         ranges = [(start, min(start + _BLOCK, traces.fixes)) for start in range(0, traces.fixes, _BLOCK)]
-        with progress.stage("draw noise", traces.fixes) as advance:
-            run_ranges(work, ranges, threads=threads, advance=advance)
+        with run.stage("draw noise", traces.fixes) as advance:
+            run.ranges(work, ranges, advance=advance)
         return PointRelease(
             offsets=traces.offsets,
             ms=traces.ms,
@@ -117,9 +113,9 @@ class GeoIndistinguishability(PointMethod):
         """What its releases promise, but for the total, which depends on how many fixes people have."""
         return Claim("geo-indistinguishability", epsilon_per_m=self.epsilon)
 
-    def estimate(self, traces: Traces, *, threads: int | None = None) -> Estimate:
+    def estimate(self, traces: Traces, *, run: Run = LOCAL) -> Estimate:
         """Return what `anonymize` would take."""
-        return Estimate(_FIX_BYTES * traces.fixes, _FIX_NS * traces.fixes / 1e9 / thread_count(threads))
+        return Estimate(_FIX_BYTES * traces.fixes, _FIX_NS * traces.fixes / 1e9 / run.workers)
 
     def _claim_of(self, traces: Traces) -> Claim:
         """Return the claim with the total of the person with most fixes, their number rounded up to two digits."""

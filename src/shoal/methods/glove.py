@@ -9,14 +9,12 @@ from pydantic import Field
 
 from shoal.methods.protocol import CrowdMethod, Estimate
 from shoal.methods.records import group_release, merge_all
-from shoal.parallel import thread_count
-from shoal.progress import SILENT
 from shoal.release import Claim, Release
+from shoal.run import LOCAL, Run
 from shoal.search.glove_groups import glove_groups
 from shoal.units import Metres, Seconds  # noqa: TC001  pydantic needs them
 
 if TYPE_CHECKING:
-    from shoal.progress import Progress
     from shoal.trajectories import Trajectories
 
 __all__ = ["Glove"]
@@ -64,21 +62,14 @@ class Glove(CrowdMethod):
     max_span_m: Annotated[Metres, Field(gt=0)] | None = None
     max_duration_s: Annotated[Seconds, Field(gt=0)] | None = None
 
-    def anonymize(self, people: Trajectories, *, threads: int | None = None, progress: Progress = SILENT) -> Release:
+    def anonymize(self, people: Trajectories, *, run: Run = LOCAL) -> Release:
         """Return one record per user, identical within each group; see the class for what it guarantees."""
         self.require_enough(people)
         plan, offsets, boxes, _ = glove_groups(
-            people,
-            self.k,
-            loose=self.variant == "loose",
-            two_stage=self.merge == "two-stage",
-            threads=threads,
-            progress=progress,
+            people, self.k, loose=self.variant == "loose", two_stage=self.merge == "two-stage", run=run
         )
         if offsets is None or boxes is None:
-            offsets, boxes = merge_all(
-                people, plan.offsets, plan.members, "members", threads=threads, progress=progress
-            )
+            offsets, boxes = merge_all(people, plan.offsets, plan.members, "members", run=run)
         return group_release(
             people,
             plan,
@@ -95,7 +86,7 @@ class Glove(CrowdMethod):
         """What its releases promise."""
         return Claim("k-anonymity", k=self.k)
 
-    def estimate(self, people: Trajectories, *, threads: int | None = None) -> Estimate:
+    def estimate(self, people: Trajectories, *, run: Run = LOCAL) -> Estimate:
         """Return what `anonymize` would take: everybody is searched for among all, and so is every group made."""
         alone = self.k == 2 and self.variant == "strict"  # nothing is ever compared with a group
         searches = _SEARCHES_PAIRS if alone else _SEARCHES_GROUPS
@@ -104,4 +95,4 @@ class Glove(CrowdMethod):
         memory += min(_GAP_BYTES, len(people) * (int(np.ptp(people.t)) // 4 + 1))
         if not alone:
             memory += _BOX_BYTES * people.samples
-        return Estimate(int(memory), nanoseconds / 1e9 / thread_count(threads))
+        return Estimate(int(memory), nanoseconds / 1e9 / run.workers)

@@ -11,16 +11,14 @@ from shoal.kernels.weighted import grown_costs
 from shoal.lists import even_ranges
 from shoal.methods.protocol import CrowdMethod, Estimate
 from shoal.methods.records import merge_all
-from shoal.parallel import run_ranges, thread_count
-from shoal.progress import SILENT
 from shoal.release import Claim, Members, Release
+from shoal.run import LOCAL, Run
 from shoal.search import pair_costs, proxy_candidates, signatures
 from shoal.search.constraints import regular_lists
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.progress import Progress
     from shoal.trajectories import Trajectories
 
 __all__ = ["KConcealment"]
@@ -59,13 +57,13 @@ class KConcealment(CrowdMethod):
     name: ClassVar[str] = "k-concealment"
     candidates: Annotated[int, Field(ge=1)] | None = None
 
-    def anonymize(self, people: Trajectories, *, threads: int | None = None, progress: Progress = SILENT) -> Release:
+    def anonymize(self, people: Trajectories, *, run: Run = LOCAL) -> Release:
         """Return one record per user, the owners still to be drawn; see the class for what it guarantees."""
         self.require_enough(people)
-        matchings = self._matchings(people, threads, progress)
+        matchings = self._matchings(people, run)
         members = np.sort(matchings, axis=1).ravel()  # a record depends on who is in it, not on who comes first
         offsets = np.arange(0, len(members) + 1, self.k)
-        box_offsets, boxes = merge_all(people, offsets, members, "members", threads=threads, progress=progress)
+        box_offsets, boxes = merge_all(people, offsets, members, "members", run=run)
         return Release(
             offsets=box_offsets,
             boxes=boxes,
@@ -82,28 +80,28 @@ class KConcealment(CrowdMethod):
         """What its releases promise."""
         return Claim("k-concealment", k=self.k)
 
-    def estimate(self, people: Trajectories, *, threads: int | None = None) -> Estimate:
+    def estimate(self, people: Trajectories, *, run: Run = LOCAL) -> Estimate:
         """Return what `anonymize` would take: the proxy is quadratic, the rest linear in users."""
         pairs = len(people) * min(self._candidates(), len(people) - 1)
         nanoseconds = _PROXY_NS * len(people) ** 2 + _MERGE_NS * 2 * pairs * people.counts.mean()
         nanoseconds += _ROUNDS_NS * self.k**2 * people.samples
         memory = _PAIR_BYTES * pairs + _SAMPLE_BYTES * people.samples * self.k
-        return Estimate(int(memory), nanoseconds / 1e9 / thread_count(threads))
+        return Estimate(int(memory), nanoseconds / 1e9 / run.workers)
 
     def _candidates(self) -> int:
         return max(self.k - 1, self.candidates if self.candidates is not None else 100 * self.k)
 
-    def _matchings(self, people: Trajectories, threads: int | None, progress: Progress) -> NDArray[np.int64]:
+    def _matchings(self, people: Trajectories, run: Run) -> NDArray[np.int64]:
         """Return k disjoint perfect matchings of records and users; widen the candidates until there are."""
         squares = signatures(people)
         wanted, costs = self._candidates(), None
 
         def price(lists: NDArray[np.int64], rows: NDArray[np.int64], columns: NDArray[np.int64]) -> NDArray[np.float64]:
-            return _grown(people, lists, rows, columns, threads, progress)
+            return _grown(people, lists, rows, columns, run)
 
         while True:
-            first, second = proxy_candidates(squares, wanted, threads=threads, progress=progress)
-            costs = pair_costs(people, first, second, known=costs, threads=threads, progress=progress)
+            first, second = proxy_candidates(squares, wanted, run=run)
+            costs = pair_costs(people, first, second, known=costs, run=run)
             both = costs.own + costs.others
             matchings = regular_lists(costs, self.k, both, both, price)
             if matchings is not None:
@@ -112,12 +110,7 @@ class KConcealment(CrowdMethod):
 
 
 def _grown(
-    people: Trajectories,
-    lists: NDArray[np.int64],
-    rows: NDArray[np.int64],
-    columns: NDArray[np.int64],
-    threads: int | None,
-    progress: Progress,
+    people: Trajectories, lists: NDArray[np.int64], rows: NDArray[np.int64], columns: NDArray[np.int64], run: Run
 ) -> NDArray[np.float64]:
     """Return what each record rows[p] would cost all its members if it also took columns[p]."""
     costs = np.empty(len(rows))
@@ -127,6 +120,6 @@ def _grown(
         grown_costs(people.t, people.x, people.y, people.offsets, lists, rows[part], columns[part], costs[part])
 
     weights = people.counts[lists].sum(axis=1)[rows] + people.counts[columns]
-    with progress.stage("records", len(rows)) as advance:
-        run_ranges(fill, even_ranges(weights, _SAMPLES_PER_RANGE), threads=threads, advance=advance)
+    with run.stage("records", len(rows)) as advance:
+        run.ranges(fill, even_ranges(weights, _SAMPLES_PER_RANGE), advance=advance)
     return costs

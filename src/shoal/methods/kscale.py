@@ -10,16 +10,14 @@ from pydantic import Field, model_validator
 from shoal.lists import take_lists
 from shoal.methods.protocol import CrowdMethod, Estimate
 from shoal.methods.records import merge_all
-from shoal.parallel import thread_count
-from shoal.progress import SILENT
 from shoal.release import Claim, Members, Release
+from shoal.run import LOCAL, Run
 from shoal.search import pair_costs, proxy_candidates, signatures
 from shoal.search.constraints import clusters, k_pick, nu_k_pick
 from shoal.search.marginal import marginal_pick
 
 if TYPE_CHECKING:
     from shoal.merge import Objective
-    from shoal.progress import Progress
     from shoal.search import PairCosts
     from shoal.search.constraints import Plan
     from shoal.trajectories import Trajectories
@@ -80,12 +78,12 @@ class KScale(CrowdMethod):
             raise ValueError("max_members must be k-1 or more: everyone is put into k-1 records")
         return self
 
-    def anonymize(self, people: Trajectories, *, threads: int | None = None, progress: Progress = SILENT) -> Release:
+    def anonymize(self, people: Trajectories, *, run: Run = LOCAL) -> Release:
         """Return one record per user; see the class for what it guarantees."""
         self.require_enough(people)
-        plan = self._plan(people, threads, progress)
+        plan = self._plan(people, run)
         objective: Objective = "members" if self.constraint == "full" else "owner"
-        merged, boxes = merge_all(people, plan.offsets, plan.members, objective, threads=threads, progress=progress)
+        merged, boxes = merge_all(people, plan.offsets, plan.members, objective, run=run)
         box_offsets, rows = take_lists(merged, plan.record_of)
         member_offsets, members = take_lists(plan.offsets, plan.record_of)
         return Release(
@@ -104,14 +102,14 @@ class KScale(CrowdMethod):
         """What its releases promise."""
         return Claim("k-anonymity" if self.constraint == "full" else "cover", k=self.k)
 
-    def estimate(self, people: Trajectories, *, threads: int | None = None) -> Estimate:
+    def estimate(self, people: Trajectories, *, run: Run = LOCAL) -> Estimate:
         """Return what `anonymize` would take: the proxy is quadratic, the pair costs linear in users·K·samples."""
         pairs = len(people) * min(self._candidates(), len(people) - 1)
         nanoseconds = _PROXY_NS * len(people) ** 2 + _MERGE_NS * 2 * pairs * people.counts.mean()
         if self.picking == "marginal":
             nanoseconds += _MARGINAL_NS * self.k**2 * people.samples
         memory = _PAIR_BYTES * pairs + _SAMPLE_BYTES * people.samples * self.k
-        return Estimate(int(memory), nanoseconds / 1e9 / thread_count(threads))
+        return Estimate(int(memory), nanoseconds / 1e9 / run.workers)
 
     def _candidates(self) -> int:
         return max(self.k - 1, self.candidates if self.candidates is not None else 100 * self.k)
@@ -129,21 +127,19 @@ class KScale(CrowdMethod):
         most = self._most_members()
         return parameters if most is None else {**parameters, "max_members": most}
 
-    def _plan(self, people: Trajectories, threads: int | None, progress: Progress) -> Plan:
+    def _plan(self, people: Trajectories, run: Run) -> Plan:
         """Choose who is merged with whom; k-pick widens the candidates until an assignment exists."""
         squares = signatures(people)
         wanted, costs = self._candidates(), None
         while True:
-            first, second = proxy_candidates(squares, wanted, threads=threads, progress=progress)
-            costs = pair_costs(people, first, second, known=costs, threads=threads, progress=progress)
-            plan = self._constrained(people, costs, threads, progress)
+            first, second = proxy_candidates(squares, wanted, run=run)
+            costs = pair_costs(people, first, second, known=costs, run=run)
+            plan = self._constrained(people, costs, run)
             if plan is not None:
                 return plan
             wanted *= 2
 
-    def _constrained(
-        self, people: Trajectories, costs: PairCosts, threads: int | None, progress: Progress
-    ) -> Plan | None:
+    def _constrained(self, people: Trajectories, costs: PairCosts, run: Run) -> Plan | None:
         if self.constraint == "full":
             return clusters(costs, self.k)
         if self.constraint == "k-pick":
@@ -151,4 +147,4 @@ class KScale(CrowdMethod):
         most = self._most_members()
         if self.picking == "cost" or most is None:
             return nu_k_pick(costs, self.k, most)
-        return marginal_pick(people, costs, self.k, most, threads=threads, progress=progress)
+        return marginal_pick(people, costs, self.k, most, run=run)

@@ -10,16 +10,14 @@ from pydantic import Field
 from shoal.kernels.smooth import most_points, smooth_traces
 from shoal.lists import even_ranges, offsets_of
 from shoal.methods.protocol import Estimate, PointMethod
-from shoal.parallel import run_ranges, thread_count
 from shoal.points import PointRelease
-from shoal.progress import SILENT
 from shoal.release import Claim, Members
+from shoal.run import LOCAL, Run
 from shoal.units import Metres  # noqa: TC001  pydantic needs it
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.progress import Progress
     from shoal.traces import Traces
 
 __all__ = ["Promesse"]
@@ -60,11 +58,10 @@ class Promesse(PointMethod):
         traces: Traces,
         *,
         seed: int | None = None,  # noqa: ARG002  nothing is left to chance
-        threads: int | None = None,
-        progress: Progress = SILENT,
+        run: Run = LOCAL,
     ) -> PointRelease:
         """Return one record for every trace that has more than two points; see the class for what it guarantees."""
-        counts, (ms, lng, lat) = self._walked(traces, threads, progress)
+        counts, (ms, lng, lat) = self._walked(traces, run)
         kept = np.flatnonzero(counts)
         owners = traces.users[kept]
         return PointRelease(
@@ -87,24 +84,22 @@ class Promesse(PointMethod):
         """What its releases promise."""
         return Claim("none")
 
-    def estimate(self, traces: Traces, *, threads: int | None = None) -> Estimate:
+    def estimate(self, traces: Traces, *, run: Run = LOCAL) -> Estimate:
         """Return what `anonymize` would take, by the length of everybody's way: a bound from above."""
-        points = int(self._most(traces, threads).sum())
-        seconds = (_FIX_NS * traces.fixes + _POINT_NS * points) / 1e9 / thread_count(threads)
-        return Estimate(_POINT_BYTES * points + 24 * _BLOCK * thread_count(threads), seconds)
+        points = int(self._most(traces, run).sum())
+        seconds = (_FIX_NS * traces.fixes + _POINT_NS * points) / 1e9 / run.workers
+        return Estimate(_POINT_BYTES * points + 24 * _BLOCK * run.workers, seconds)
 
-    def _most(self, traces: Traces, threads: int | None) -> NDArray[np.int64]:
+    def _most(self, traces: Traces, run: Run) -> NDArray[np.int64]:
         """Return how many points each trace can have at most."""
         most = np.empty(len(traces), np.int64)
         where = traces.offsets, traces.lng, traces.lat, float(self.step_m)
-        run_ranges(lambda a, b: most_points(*where, a, b, most), even_ranges(traces.counts, _BLOCK), threads=threads)
+        run.ranges(lambda a, b: most_points(*where, a, b, most), even_ranges(traces.counts, _BLOCK))
         return most
 
-    def _walked(
-        self, traces: Traces, threads: int | None, progress: Progress
-    ) -> tuple[NDArray[np.int64], list[NDArray[Any]]]:
+    def _walked(self, traces: Traces, run: Run) -> tuple[NDArray[np.int64], list[NDArray[Any]]]:
         """Walk all traces; give how many points each has, and the points: ms, lng, lat, trace after trace."""
-        most, counts = self._most(traces, threads), np.empty(len(traces), np.int64)
+        most, counts = self._most(traces, run), np.empty(len(traces), np.int64)
         starts = offsets_of(most)
         columns: list[NDArray[Any]] = [np.empty(starts[-1], kind) for kind in _COLUMNS]  # untouched memory is not taken
         ranges = even_ranges(most + traces.counts // 4, _BLOCK)
@@ -114,8 +109,8 @@ class Promesse(PointMethod):
             where = traces.offsets, traces.ms, traces.lng, traces.lat, float(self.step_m)
             smooth_traces(*where, first, last, counts, *(column[room] for column in columns))
 
-        with progress.stage("smooth", len(traces)) as advance:
-            run_ranges(walk, ranges, threads=threads, advance=advance)
+        with run.stage("smooth", len(traces)) as advance:
+            run.ranges(walk, ranges, advance=advance)
         end = 0
         for first, last in ranges:  # closes the gaps that the bound has left
             start, size = int(starts[first]), int(counts[first:last].sum())

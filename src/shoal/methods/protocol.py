@@ -10,12 +10,11 @@ from pydantic import Field
 
 from shoal.errors import TooFewUsers
 from shoal.memory import human_bytes
-from shoal.progress import SILENT
+from shoal.run import LOCAL, Run
 from shoal.settings import Settings
 
 if TYPE_CHECKING:
     from shoal.points import PointRelease
-    from shoal.progress import Progress
     from shoal.release import Claim, Release
     from shoal.traces import Traces
     from shoal.trajectories import Trajectories
@@ -60,11 +59,11 @@ class BoxMethod(Method):
     less_loss: ClassVar[str] = "raise --max-span and --max-duration, or leave them out"  # advice if much is lost
 
     @abstractmethod
-    def anonymize(self, people: Trajectories, *, threads: int | None = None, progress: Progress = SILENT) -> Release:
+    def anonymize(self, people: Trajectories, *, run: Run = LOCAL) -> Release:
         """Return the release; the records depend on people and parameters only, never on threads or a seed."""
 
     @abstractmethod
-    def estimate(self, people: Trajectories, *, threads: int | None = None) -> Estimate:
+    def estimate(self, people: Trajectories, *, run: Run = LOCAL) -> Estimate:
         """Return what `anonymize` would take, within a factor of two or so."""
 
     def require_enough(self, people: Trajectories) -> None:
@@ -93,11 +92,9 @@ class PointMethod(Method):
     takes: ClassVar[Literal["samples", "fixes"]] = "fixes"
 
     @abstractmethod
-    def anonymize(
-        self, traces: Traces, *, seed: int | None = None, threads: int | None = None, progress: Progress = SILENT
-    ) -> PointRelease:
+    def anonymize(self, traces: Traces, *, seed: int | None = None, run: Run = LOCAL) -> PointRelease:
         """Return the release. Noise, if any, is the operating system's, unless a `seed` makes it repeatable."""
 
     @abstractmethod
-    def estimate(self, traces: Traces, *, threads: int | None = None) -> Estimate:
+    def estimate(self, traces: Traces, *, run: Run = LOCAL) -> Estimate:
         """Return what `anonymize` would take; the memory is an upper bound."""

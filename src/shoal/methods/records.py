@@ -10,16 +10,14 @@ from shoal.kernels.groups import samples_within
 from shoal.kernels.merge import merge_records
 from shoal.lists import even_ranges, offsets_of, take_lists
 from shoal.merge import OBJECTIVES
-from shoal.parallel import run_ranges
-from shoal.progress import SILENT
 from shoal.release import Claim, Members, Release
+from shoal.run import LOCAL, Run
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.merge import Objective
     from shoal.methods.kte_hide.pieces import Pieces
-    from shoal.progress import Progress
     from shoal.search.constraints import Plan
     from shoal.trajectories import Trajectories
 
@@ -34,8 +32,7 @@ def merge_all(
     members: NDArray[np.int64],
     objective: Objective,
     *,
-    threads: int | None = None,
-    progress: Progress = SILENT,
+    run: Run = LOCAL,
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """k-merge every record: record r merges the users members[offsets[r]:offsets[r+1]], the owner first.
 
@@ -62,9 +59,9 @@ def merge_all(
             costs[start:stop],
         )
 
-    with progress.stage("records", len(offsets) - 1) as advance:
+    with run.stage("records", len(offsets) - 1) as advance:
         ranges = even_ranges(np.add.reduceat(counts, offsets[:-1]), _SAMPLES_PER_RANGE)
-        run_ranges(fill, ranges, threads=threads, advance=advance)
+        run.ranges(fill, ranges, advance=advance)
     box_offsets, rows = take_lists(room, np.arange(len(n_boxes)), n_boxes)
     return box_offsets, boxes[rows]
 

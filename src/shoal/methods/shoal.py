@@ -8,16 +8,12 @@ from pydantic import Field
 
 from shoal.methods.protocol import CrowdMethod, Estimate
 from shoal.methods.records import group_release, merge_all
-from shoal.parallel import thread_count
-from shoal.progress import SILENT
 from shoal.release import Claim, Release
+from shoal.run import LOCAL, Run
 from shoal.search.partition import EFFORTS, partition
-from shoal.store import NOTHING_KEPT
 from shoal.units import Metres, Seconds  # noqa: TC001  pydantic needs them
 
 if TYPE_CHECKING:
-    from shoal.progress import Progress
-    from shoal.store import Store
     from shoal.trajectories import Trajectories
 
 __all__ = ["Shoal"]
@@ -58,18 +54,11 @@ class Shoal(CrowdMethod):
     max_span_m: Annotated[Metres, Field(gt=0)] | None = None
     max_duration_s: Annotated[Seconds, Field(gt=0)] | None = None
 
-    def anonymize(
-        self,
-        people: Trajectories,
-        *,
-        threads: int | None = None,
-        progress: Progress = SILENT,
-        store: Store = NOTHING_KEPT,
-    ) -> Release:
+    def anonymize(self, people: Trajectories, *, run: Run = LOCAL) -> Release:
         """Return one record per user, identical within each group; see the class for what it guarantees."""
         self.require_enough(people)
-        plan = partition(people, self.k, EFFORTS[self.effort], threads=threads, progress=progress, store=store)
-        offsets, boxes = merge_all(people, plan.offsets, plan.members, "members", threads=threads, progress=progress)
+        plan = partition(people, self.k, EFFORTS[self.effort], run=run)
+        offsets, boxes = merge_all(people, plan.offsets, plan.members, "members", run=run)
         return group_release(
             people,
             plan,
@@ -86,7 +75,7 @@ class Shoal(CrowdMethod):
         """What its releases promise."""
         return Claim("k-anonymity", k=self.k)
 
-    def estimate(self, people: Trajectories, *, threads: int | None = None) -> Estimate:
+    def estimate(self, people: Trajectories, *, run: Run = LOCAL) -> Estimate:
         """Return what `anonymize` would take: everything is linear in the number of people."""
         effort = EFFORTS[self.effort].more(len(people))
         kept = effort.kept(self.k)
@@ -94,5 +83,5 @@ class Shoal(CrowdMethod):
         pairs = _PAIR_NS * 2 * kept * people.samples
         groups = _GROUP_NS * self.k**1.5 * effort.rounds * (effort.sweeps + 1) / 2 * effort.around * people.samples
         memory = _SAMPLE_BYTES * people.samples + _PARTNER_BYTES * kept * len(people)
-        memory += _PART_BYTES * thread_count(threads)
-        return Estimate(int(memory), (sketch + pairs + groups) / 1e9 / thread_count(threads))
+        memory += _PART_BYTES * run.workers
+        return Estimate(int(memory), (sketch + pairs + groups) / 1e9 / run.workers)

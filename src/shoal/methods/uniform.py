@@ -9,14 +9,13 @@ from pydantic import Field
 
 from shoal.errors import SettingsError
 from shoal.methods.protocol import BoxMethod, Estimate
-from shoal.progress import SILENT
 from shoal.release import Claim, Members, Release
+from shoal.run import LOCAL, Run
 from shoal.units import Metres, Seconds  # noqa: TC001  pydantic needs them
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.progress import Progress
     from shoal.trajectories import Trajectories
 
 __all__ = ["Uniform"]
@@ -47,16 +46,10 @@ class Uniform(BoxMethod):
     cell_m: Annotated[Metres, Field(gt=0)] | None = None
     slot_s: Annotated[Seconds, Field(gt=0)] | None = None
 
-    def anonymize(
-        self,
-        people: Trajectories,
-        *,
-        threads: int | None = None,  # noqa: ARG002  a few passes through arrays
-        progress: Progress = SILENT,
-    ) -> Release:
+    def anonymize(self, people: Trajectories, *, run: Run = LOCAL) -> Release:
         """Return one record per user; see the class for what it guarantees."""
         cells, slots = self._factors(people)
-        with progress.stage("coarsen"):
+        with run.stage("coarsen"):
             offsets, boxes = _coarse_boxes(people, cells, slots)
         everyone = np.arange(len(people))
         return Release(
@@ -75,7 +68,7 @@ class Uniform(BoxMethod):
         """What its releases promise."""
         return Claim("none")
 
-    def estimate(self, people: Trajectories, *, threads: int | None = None) -> Estimate:  # noqa: ARG002
+    def estimate(self, people: Trajectories, *, run: Run = LOCAL) -> Estimate:  # noqa: ARG002
         """Return what `anonymize` would take."""
         return Estimate(_SAMPLE_BYTES * people.samples, _SAMPLE_NS * people.samples / 1e9)
 

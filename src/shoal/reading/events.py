@@ -9,18 +9,15 @@ import numpy as np
 
 from shoal.errors import TooLarge
 from shoal.memory import human_bytes
-from shoal.progress import SILENT
 from shoal.reading.engine import FEWER, ROW_BYTES, memory_limit, rows_within
 from shoal.reading.rules import Rows
 from shoal.reading.stream import Input, OpenRows, finish, kept_rows, open_rows
+from shoal.run import LOCAL, Run
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from shoal.progress import Progress
     from shoal.reading.account import Account
     from shoal.reading.options import ReadOptions
 
@@ -49,15 +46,7 @@ class Events:
         return len(self.users)
 
 
-def read_events(
-    source: Input,
-    options: ReadOptions,
-    *,
-    memory: int | None = None,
-    threads: int | None = None,
-    work_dir: Path | None = None,
-    progress: Progress = SILENT,
-) -> Events:
+def read_events(source: Input, options: ReadOptions, *, run: Run = LOCAL) -> Events:
     """Read and clean rows from files or a table, all of them into memory; `event_parts` needs not hold them all.
 
     Input: a file, folder, glob, list of them, or an Arrow table; `memory` is what the work may take (None: what is
@@ -72,7 +61,7 @@ def read_events(
     >>> len(events), events.account.dropped
     (1, {'coordinates out of range': 1})
     """
-    limit = memory_limit(memory)
+    limit = memory_limit(run.memory)
 
     def check(rows: int) -> None:
         if rows > rows_within(limit):
@@ -81,19 +70,17 @@ def read_events(
                 f"{human_bytes(limit)}; {FEWER}"
             )
 
-    with open_rows(
-        source, options, memory=limit, check=check, threads=threads, work_dir=work_dir, progress=progress
-    ) as rows:
-        columns = collect(rows, progress)
+    with open_rows(source, options, memory=limit, check=check, threads=run.threads, work_dir=run.scratch) as rows:
+        columns = collect(rows, run)
     return name_columns(columns, rows)
 
 
-def collect(rows: OpenRows, progress: Progress) -> Rows:
+def collect(rows: OpenRows, run: Run) -> Rows:
     """Copy the rows that are kept into arrays."""
     size = rows.total
     kept = Rows(np.empty(size, np.int32), np.empty(size, np.int64), np.empty(size), np.empty(size))
     end = 0
-    with progress.stage("read", size) as advance:
+    with run.stage("read", size) as advance:
         for batch in kept_rows(rows, advance):
             start, end = end, end + len(batch.users)
             kept.users[start:end], kept.ms[start:end] = batch.users, batch.ms

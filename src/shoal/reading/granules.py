@@ -8,7 +8,6 @@ import numpy as np
 
 from shoal.errors import SettingsError
 from shoal.frame import Frame, floor_cells, local_crs, transformer
-from shoal.parallel import run_ranges
 from shoal.reading.project import project_cells, projection_table
 
 if TYPE_CHECKING:
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
 
     from shoal.reading.events import Events
     from shoal.reading.options import ReadOptions
+    from shoal.run import Run
 
 __all__ = ["central_crs", "granules", "make_frame"]
 
@@ -56,7 +56,7 @@ def central_crs(lng: NDArray[np.int64], lat: NDArray[np.int64]) -> str:
 
 
 def granules(
-    events: Events, frame: Frame, workers: int, advance: Callable[[float], None]
+    events: Events, frame: Frame, run: Run, advance: Callable[[float], None]
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
     """Return (user, t, x, y) of every event that the CRS can hold; linear, 12 bytes an event."""
     t, x, y = (np.empty(len(events), dtype=np.int32) for _ in range(3))
@@ -72,7 +72,7 @@ def granules(
                 misfits.append((part, fits))
 
     ranges = ((start, min(start + _RANGE, len(events))) for start in range(0, len(events), _RANGE))
-    run_ranges(work, ranges, threads=workers, advance=advance)
+    run.ranges(work, ranges, advance=advance)
     users = events.users
     if misfits:
         kept = np.ones(len(events), dtype=np.bool_)

@@ -8,21 +8,18 @@ samples only where those are equal; then each run is read once from its beginnin
 from __future__ import annotations
 
 import gc
-import tempfile
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shoal.arrow import to_arrow_array
 from shoal.folders import private_folder
-from shoal.parallel import thread_count
-from shoal.progress import SILENT
 from shoal.reading.granules import central_crs, granules, make_frame
 from shoal.reading.screen import Lost, complete, screen
 from shoal.reading.spill import SpillFile, spill_files
+from shoal.run import LOCAL, Run
 from shoal.trajectories import Trajectories
 
 if TYPE_CHECKING:
@@ -31,7 +28,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.frame import Frame
-    from shoal.progress import Progress
     from shoal.reading.events import Events
     from shoal.reading.options import ReadOptions
     from shoal.reading.parts import EventParts, Spread
@@ -50,15 +46,7 @@ class _Run:
     first: tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]
 
 
-def mapped_trajectories(
-    parts: EventParts,
-    spread: Spread,
-    options: ReadOptions,
-    *,
-    threads: int | None = None,
-    work_dir: Path | None = None,
-    progress: Progress = SILENT,
-) -> Trajectories:
+def mapped_trajectories(parts: EventParts, spread: Spread, options: ReadOptions, *, run: Run = LOCAL) -> Trajectories:
     """Make Trajectories of parts, the same as of the whole, with samples in mapped files.
 
     Guarantee: memory for one part, and some 100 bytes a user. The files are private, unlinked before they are handed
@@ -70,16 +58,16 @@ def mapped_trajectories(
     frame = make_frame(crs, spread.first_ms, spread.last_ms, options)
     lost = Lost()
     with (
-        private_folder(work_dir or Path(tempfile.gettempdir())) as folder,
+        private_folder(run.scratch) as folder,
         spill_files(folder, {"run-t": "i4", "run-x": "i4", "run-y": "i4"}) as parted,
         spill_files(folder, {"t": "i4", "x": "i4", "y": "i4"}) as ordered,
     ):
-        with progress.stage("project", parts.rows) as advance:
-            runs = list(_runs(parts, frame, options, lost, parted, thread_count(threads), advance))
+        with run.stage("project", parts.rows) as advance:
+            runs = list(_runs(parts, frame, options, lost, parted, run, advance))
         account = complete(parts.account, lost)
-        with progress.stage("sort", account.kept_rows) as advance:
+        with run.stage("sort", account.kept_rows) as advance:
             order, counts = _merge(runs, parted, ordered, advance)
-        users = np.concatenate([run.users for run in runs])[order]
+        users = np.concatenate([one.users for one in runs])[order]
         t, x, y = (file.map() for file in ordered)
     offsets = np.concatenate([[0], np.cumsum(counts)])
     return Trajectories(offsets, t, x, y, frame, parts.labels.take(to_arrow_array(users)), account)
@@ -91,13 +79,13 @@ def _runs(
     options: ReadOptions,
     lost: Lost,
     files: list[SpillFile],
-    workers: int,
+    run: Run,
     advance: Callable[[float], None],
 ) -> Iterator[_Run]:
     """Write each part's samples, user after user in the part's canonical order, one part after the other."""
     first_user = end = 0
     for events in parts:
-        users, offsets, *columns = _gridded(events, frame, options, lost, workers, advance)
+        users, offsets, *columns = _gridded(events, frame, options, lost, run, advance)
         starts = offsets[:-1]
         t, x, y = (column[starts] for column in columns)
         for file, column in zip(files, columns, strict=True):
@@ -110,20 +98,15 @@ def _runs(
 
 
 def _gridded(
-    events: Events,
-    frame: Frame,
-    options: ReadOptions,
-    lost: Lost,
-    workers: int,
-    advance: Callable[[float], None],
+    events: Events, frame: Frame, options: ReadOptions, lost: Lost, run: Run, advance: Callable[[float], None]
 ) -> tuple[NDArray[Any], ...]:
     """Return the users of a part who stay, in canonical order, and their samples: offsets, t, x, y."""
     from shoal.kernels.order import pack_rows, unpack_users
 
-    users, t, x, y = granules(events, frame, workers, advance)
-    packed = pack_rows(users, t, x, y, len(events.labels), threads=workers)
+    users, t, x, y = granules(events, frame, run, advance)
+    packed = pack_rows(users, t, x, y, len(events.labels), threads=run.workers)
     order = screen(packed, len(events), frame, options, lost)
-    return order, *unpack_users(packed, order, threads=workers, into=(t, x, y))
+    return order, *unpack_users(packed, order, threads=run.workers, into=(t, x, y))
 
 
 def _merge(

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,20 +12,20 @@ import numpy as np
 from shoal.errors import TooLarge
 from shoal.folders import private_folder
 from shoal.memory import human_bytes
-from shoal.progress import SILENT
 from shoal.reading.engine import FEWER, ROW_BYTES, memory_limit, rows_within
 from shoal.reading.events import Events, collect, name_columns, to_events
 from shoal.reading.rules import Rows
 from shoal.reading.spill import SpillFile, spill_files
 from shoal.reading.stream import Input, OpenRows, finish, kept_rows, open_rows
+from shoal.run import LOCAL, Run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from shoal.progress import Progress
     from shoal.reading.account import Account
     from shoal.reading.options import ReadOptions
 
@@ -112,15 +110,7 @@ class _Spilled:
 
 
 @contextmanager
-def event_parts(
-    source: Input,
-    options: ReadOptions,
-    *,
-    memory: int | None = None,
-    threads: int | None = None,
-    work_dir: Path | None = None,
-    progress: Progress = SILENT,
-) -> Iterator[EventParts]:
+def event_parts(source: Input, options: ReadOptions, *, run: Run = LOCAL) -> Iterator[EventParts]:
     """Read and clean rows from files or a table that may be larger than memory.
 
     Input: as for `read_events`; `memory` is what the whole process may take for this work, in bytes (None: what is
@@ -134,28 +124,26 @@ def event_parts(
     >>> import pyarrow as pa
     >>> from shoal.reading.options import ReadOptions
     >>> table = pa.table({"uid": [7, 8, 7], "time": [0, 60, 0], "lat": [39.9] * 3, "lng": [116.4] * 3})
-    >>> with event_parts(table, ReadOptions(), memory=200) as parts:
+    >>> with event_parts(table, ReadOptions(), run=Run(memory=200)) as parts:
     ...     [(part.labels.to_pylist(), len(part)) for part in parts]
     [([7], 2), ([8], 1)]
     """
-    limit = memory_limit(memory)
-    folder = work_dir or Path(tempfile.gettempdir())
+    limit = memory_limit(run.memory)
+    folder = run.scratch
 
     def check(rows: int) -> None:
         if rows > rows_within(limit):
             _require_disk(rows, limit, folder)
 
     with ExitStack() as stack:
-        with open_rows(
-            source, options, memory=limit, check=check, threads=threads, work_dir=work_dir, progress=progress
-        ) as rows:
+        with open_rows(source, options, memory=limit, check=check, threads=run.threads, work_dir=run.scratch) as rows:
             if rows.total <= rows_within(limit):
-                columns = collect(rows, progress)
+                columns = collect(rows, run)
                 spilled = None
             else:
                 _require_users(rows, limit)
                 files = stack.enter_context(spill_files(stack.enter_context(private_folder(folder)), _COLUMNS))
-                spilled = _spill(rows, files, limit, progress, find_crs=options.crs is None and rows.has_degrees)
+                spilled = _spill(rows, files, limit, run, find_crs=options.crs is None and rows.has_degrees)
         if spilled is not None:
             yield _in_parts(spilled)
             return
@@ -209,7 +197,7 @@ def _bounds(counts: NDArray[np.int64], most: int) -> NDArray[np.int64]:
     return np.array(bounds, dtype=np.int64)
 
 
-def _spill(rows: OpenRows, files: list[SpillFile], limit: int, progress: Progress, *, find_crs: bool) -> _Spilled:
+def _spill(rows: OpenRows, files: list[SpillFile], limit: int, run: Run, *, find_crs: bool) -> _Spilled:
     """Write the rows that are kept to files, those of a part side by side."""
     bounds = _bounds(rows.counts, rows_within(limit) // 2)
     starts = np.concatenate([[0], np.cumsum(rows.counts)])[bounds]
@@ -217,7 +205,7 @@ def _spill(rows: OpenRows, files: list[SpillFile], limit: int, progress: Progres
     spread = Spread(lng=np.zeros(361, np.int64), lat=np.zeros(181, np.int64)) if find_crs else Spread()
     number = np.min_scalar_type(len(filled))  # small ones are sorted fastest
     part_of = np.repeat(np.arange(len(filled), dtype=number), np.diff(bounds))
-    with progress.stage("read", rows.total) as advance:
+    with run.stage("read", rows.total) as advance:
         for batch in kept_rows(rows, advance):
             spread.add(batch)
             filled += _append(batch, part_of[batch.users], files, starts[:-1] + filled)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from shoal.arrow import to_arrow_array
 from shoal.errors import InputError
-from shoal.parallel import thread_count
-from shoal.progress import SILENT, Progress
 from shoal.reading.granules import central_crs, granules, make_frame
 from shoal.reading.mapped import mapped_trajectories
 from shoal.reading.options import ReadOptions, read_options
 from shoal.reading.parts import event_parts
 from shoal.reading.screen import Lost, complete, screen
+from shoal.run import LOCAL, Run
 from shoal.trajectories import Trajectories
 
 if TYPE_CHECKING:
@@ -27,16 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["choose_crs", "from_arrow", "from_pandas", "from_polars", "read", "trajectories"]
 
 
-def read(
-    source: Input,
-    *,
-    options: ReadOptions | None = None,
-    memory: int | None = None,
-    threads: int | None = None,
-    work_dir: str | Path | None = None,
-    progress: Progress = SILENT,
-    **fields: Any,
-) -> Trajectories:
+def read(source: Input, *, options: ReadOptions | None = None, run: Run = LOCAL, **fields: Any) -> Trajectories:
     r"""Read trajectories from CSV, TSV (also .gz, .zst) or Parquet: a file, a folder, a glob or a list of them.
 
     Input: `options`, or the fields of `ReadOptions` as keywords; `memory` is what the process may take, in bytes
@@ -57,11 +46,10 @@ def read(
     """
     chosen = read_options(options, **fields)
     chosen.require_whole_users()
-    folder = Path(work_dir) if work_dir is not None else None
-    with event_parts(source, chosen, memory=memory, threads=threads, work_dir=folder, progress=progress) as parts:
+    with event_parts(source, chosen, run=run) as parts:
         if parts.spread is None:
-            return trajectories(parts.take(), chosen, threads=threads, progress=progress)
-        return mapped_trajectories(parts, parts.spread, chosen, threads=threads, work_dir=folder, progress=progress)
+            return trajectories(parts.take(), chosen, run=run)
+        return mapped_trajectories(parts, parts.spread, chosen, run=run)
 
 
 def from_arrow(table: pa.Table, **options: Any) -> Trajectories:
@@ -105,14 +93,7 @@ def choose_crs(events: Events, options: ReadOptions) -> str | None:
     return central_crs(degree_counts(events.lng, 180), degree_counts(events.lat, 90))
 
 
-def trajectories(
-    events: Events,
-    options: ReadOptions,
-    *,
-    crs: str | None = None,
-    threads: int | None = None,
-    progress: Progress = SILENT,
-) -> Trajectories:
+def trajectories(events: Events, options: ReadOptions, *, crs: str | None = None, run: Run = LOCAL) -> Trajectories:
     """Put events on the grid, merge duplicates, screen users and bring everything into canonical order.
 
     Input: events, the options they were read with, and a CRS that overrides the one `choose_crs` gives.
@@ -121,16 +102,15 @@ def trajectories(
     """
     from shoal.kernels.order import pack_rows, unpack_users
 
-    workers = thread_count(threads)
     crs = crs if crs is not None else choose_crs(events, options)
     frame = make_frame(crs, int(events.epoch_ms.min()), int(events.epoch_ms.max()), options)
     rows, labels, account, lost = len(events), events.labels, events.account, Lost()
-    with progress.stage("project", rows) as advance:
-        users, t, x, y = granules(events, frame, workers, advance)
+    with run.stage("project", rows) as advance:
+        users, t, x, y = granules(events, frame, run, advance)
     del events  # if nobody else holds them, their memory is needed now
-    with progress.stage("sort"):
-        packed = pack_rows(users, t, x, y, len(labels), threads=workers)
+    with run.stage("sort"):
+        packed = pack_rows(users, t, x, y, len(labels), threads=run.workers)
         order = screen(packed, rows, frame, options, lost)
         account = complete(account, lost)
-        offsets, t, x, y = unpack_users(packed, order, threads=workers, into=(t, x, y))
+        offsets, t, x, y = unpack_users(packed, order, threads=run.workers, into=(t, x, y))
     return Trajectories(offsets, t, x, y, frame, labels.take(to_arrow_array(order)), account)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import gc
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -14,8 +12,6 @@ from shoal.errors import InputError, SettingsError
 from shoal.folders import private_folder
 from shoal.frame import transformer
 from shoal.lists import even_ranges, offsets_of
-from shoal.parallel import run_ranges
-from shoal.progress import SILENT
 from shoal.reading.account import FEW_DAYS, FEW_SAMPLES, LATER_DAY, SAME_FIX
 from shoal.reading.days import aligned, day_numbers
 from shoal.reading.granules import central_crs, make_frame
@@ -24,13 +20,13 @@ from shoal.reading.parts import event_parts
 from shoal.reading.read import choose_crs
 from shoal.reading.screen import Lost, complete
 from shoal.reading.spill import spill_files
+from shoal.run import LOCAL, Run
 from shoal.traces import Traces
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.frame import Frame
-    from shoal.progress import Progress
     from shoal.reading.events import Events, Input
     from shoal.reading.parts import EventParts, Spread
 
@@ -49,16 +45,7 @@ class _Part(NamedTuple):
     lat: NDArray[np.float64]
 
 
-def read_traces(
-    source: Input,
-    *,
-    options: ReadOptions | None = None,
-    memory: int | None = None,
-    threads: int | None = None,
-    work_dir: str | Path | None = None,
-    progress: Progress = SILENT,
-    **fields: Any,
-) -> Traces:
+def read_traces(source: Input, *, options: ReadOptions | None = None, run: Run = LOCAL, **fields: Any) -> Traces:
     """Read traces, as `read` reads trajectories, but with the very places and times; only exact repetitions are merged.
 
     Input: as for `read`; `split_gap_s="4h"` splits a trace where nothing is logged for so long, `align_days=20` is the
@@ -74,31 +61,22 @@ def read_traces(
     Traces(2 users, 3 traces, 3 fixes)
     """
     chosen = read_options(options, **fields)
-    folder = Path(work_dir) if work_dir is not None else None
     lost = Lost()
-    with event_parts(source, chosen, memory=memory, threads=threads, work_dir=folder, progress=progress) as parts:
+    with event_parts(source, chosen, run=run) as parts:
         if parts.spread is not None:
-            return _mapped(parts, parts.spread, chosen, lost, threads, folder, progress)
+            return _mapped(parts, parts.spread, chosen, lost, run)
         events = parts.take()
     first_ms, last_ms = int(events.epoch_ms.min()), int(events.epoch_ms.max())
     frame = make_frame(choose_crs(events, chosen), first_ms, last_ms, chosen)
     labels, account = events.labels, events.account
-    with progress.stage("sort"):
-        part = _sorted_part(events, chosen, lost, threads)
+    with run.stage("sort"):
+        part = _sorted_part(events, chosen, lost, run)
         del events
         part = _screened(part, chosen, lost, first_ms)
     return _traces(part, labels, frame, chosen, complete(account, lost))
 
 
-def _mapped(
-    parts: EventParts,
-    spread: Spread,
-    options: ReadOptions,
-    lost: Lost,
-    threads: int | None,
-    folder: Path | None,
-    progress: Progress,
-) -> Traces:
+def _mapped(parts: EventParts, spread: Spread, options: ReadOptions, lost: Lost, run: Run) -> Traces:
     """Make Traces of parts, the same as of the whole, with fixes in mapped files."""
     crs = options.crs
     if spread.lng is not None and spread.lat is not None:
@@ -106,13 +84,13 @@ def _mapped(
     frame = make_frame(crs, spread.first_ms, spread.last_ms, options)
     users, counts, end, before = [], [], 0, 0
     with (
-        private_folder(folder or Path(tempfile.gettempdir())) as private,
+        private_folder(run.scratch) as private,
         spill_files(private, {"ms": "i8", "lng": "f8", "lat": "f8"}) as files,
-        progress.stage("sort", parts.rows) as advance,
+        run.stage("sort", parts.rows) as advance,
     ):
         for events in parts:
             rows, people = len(events), len(events.labels)
-            part = _screened(_sorted_part(events, options, lost, threads), options, lost, spread.first_ms)
+            part = _screened(_sorted_part(events, options, lost, run), options, lost, spread.first_ms)
             for file, column in zip(files, (part.ms, part.lng, part.lat), strict=True):
                 file.write(column, end)
             users.append(part.users + before)
@@ -127,7 +105,7 @@ def _mapped(
     return _traces(whole, parts.labels, frame, options, account)
 
 
-def _sorted_part(events: Events, options: ReadOptions, lost: Lost, threads: int | None) -> _Part:
+def _sorted_part(events: Events, options: ReadOptions, lost: Lost, run: Run) -> _Part:
     """Return the fixes of events, sorted and distinct; the events are used up."""
     from shoal.kernels.fixes import close_up, group_fixes, sort_fixes
 
@@ -136,7 +114,7 @@ def _sorted_part(events: Events, options: ReadOptions, lost: Lost, threads: int 
     offsets, ms, lng, lat = group_fixes(events.users, events.epoch_ms, lng, lat, n_users)
     counts = np.empty(n_users, np.int64)
     ranges = even_ranges(np.diff(offsets), _SORTED)
-    run_ranges(lambda a, b: sort_fixes(offsets, ms, lng, lat, a, b, counts), ranges, threads=threads)
+    run.ranges(lambda a, b: sort_fixes(offsets, ms, lng, lat, a, b, counts), ranges)
     kept = int(counts.sum())
     lost.rows[SAME_FIX] += rows - kept
     if kept < rows:

@@ -9,13 +9,11 @@ import numpy as np
 from shoal.kernels.merge import owner_cost_pairs
 from shoal.kernels.pick import neighbour_lists
 from shoal.lists import even_ranges
-from shoal.parallel import run_ranges
-from shoal.progress import SILENT
+from shoal.run import LOCAL, Run
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.progress import Progress
     from shoal.trajectories import Trajectories
 
 __all__ = ["PairCosts", "pair_costs"]
@@ -41,8 +39,7 @@ def pair_costs(
     second: NDArray[np.int64],
     *,
     known: PairCosts | None = None,
-    threads: int | None = None,
-    progress: Progress = SILENT,
+    run: Run = LOCAL,
 ) -> PairCosts:
     """Return the exact owner costs of the sorted pairs first < second, both roles, as neighbour lists.
 
@@ -60,8 +57,8 @@ def pair_costs(
         owner_cost_pairs(people.t, people.x, people.y, people.offsets, *ends, *found)
 
     ranges = even_ranges(people.counts[new_first] + people.counts[new_second], _SAMPLES_PER_RANGE)
-    with progress.stage("pair costs", len(new)) as advance:
-        run_ranges(fill, ranges, threads=threads, advance=advance)
+    with run.stage("pair costs", len(new)) as advance:
+        run.ranges(fill, ranges, advance=advance)
     cost_first[new], cost_second[new] = found_first, found_second
     return PairCosts(*neighbour_lists(len(people), first, second, cost_first, cost_second))
 

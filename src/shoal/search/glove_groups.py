@@ -23,15 +23,13 @@ from shoal.kernels.stretch import box_reach
 from shoal.lists import offsets_of
 from shoal.measure.kgap import floors_of
 from shoal.measure.stretch import Stretch
-from shoal.parallel import run_ranges
-from shoal.progress import SILENT
+from shoal.run import LOCAL, Run
 from shoal.search import homes
 from shoal.search.constraints import Plan
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.progress import Progress
     from shoal.trajectories import Trajectories
 
 __all__ = ["Groups", "glove_groups"]
@@ -58,13 +56,7 @@ class Groups(NamedTuple):
 
 
 def glove_groups(
-    people: Trajectories,
-    k: int,
-    *,
-    loose: bool = False,
-    two_stage: bool = False,
-    threads: int | None = None,
-    progress: Progress = SILENT,
+    people: Trajectories, k: int, *, loose: bool = False, two_stage: bool = False, run: Run = LOCAL
 ) -> Groups:
     """Merge the pair of groups at least stretch effort until nobody is in a group of fewer than k.
 
@@ -72,15 +64,15 @@ def glove_groups(
     to 1e-12. Unless `loose`, groups of k or more are left alone, and fewer than k people may remain, in no group.
     Cost: for everybody and every group made, a bound for each of the others, and efforts where it does not suffice.
     """
-    greedy = _Greedy(people, k, loose=loose, two_stage=two_stage, threads=threads)
-    with progress.stage("nearest", len(people)) as advance:
+    greedy = _Greedy(people, k, loose=loose, two_stage=two_stage, run=run)
+    with run.stage("nearest", len(people)) as advance:
         everybody = greedy.by_space
         for start in range(0, len(people), _BATCH):
             raise_if_asked()
             some = everybody[start : start + _BATCH]
             greedy.search(some)
             advance(len(some))
-    with progress.stage("groups", len(people)) as advance:
+    with run.stage("groups", len(people)) as advance:
         while (pair := greedy.least_pair()) is not None:
             raise_if_asked()
             advance(greedy.merge(*pair))
@@ -90,13 +82,13 @@ def glove_groups(
 class _Greedy:
     """The state of the algorithm: the field, the queue of lists, and what has been finished."""
 
-    def __init__(self, people: Trajectories, k: int, *, loose: bool, two_stage: bool, threads: int | None) -> None:
-        self._people, self._k, self._loose, self._two_stage, self._threads = people, k, loose, two_stage, threads
+    def __init__(self, people: Trajectories, k: int, *, loose: bool, two_stage: bool, run: Run) -> None:
+        self._people, self._k, self._loose, self._two_stage, self._run = people, k, loose, two_stage, run
         self._scale = Stretch().scale(people.frame)
-        floors, self._width = floors_of(people, self._scale, threads)
+        floors, self._width = floors_of(people, self._scale, run)
         self._field = _field(people, floors, boxes_too=loose or k > 2)
         self._used = people.samples  # rows of the boxes
-        self.by_space = homes(people, threads=threads).order
+        self.by_space = homes(people, run=run).order
         self._where = np.empty(len(people), np.int64)  # in that order, at first
         self._where[self.by_space] = np.arange(len(people))
         self._everybody = np.arange(len(people))
@@ -127,7 +119,7 @@ class _Greedy:
             part = Found(found.near[rows], found.effort[rows], found.listed[rows], found.begun[rows])
             search(field, self._scale, groups[rows], at[rows], below[rows], by_space, everybody, part)
 
-        run_ranges(work, [(first, min(first + _RANGE, n)) for first in range(0, n, _RANGE)], threads=self._threads)
+        self._run.ranges(work, [(first, min(first + _RANGE, n)) for first in range(0, n, _RANGE)])
         self._clock += 1
         field.near[groups], field.effort[groups], field.listed[groups] = found.near, found.effort, found.listed
         field.searched[groups] = self._clock

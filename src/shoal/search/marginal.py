@@ -8,14 +8,12 @@ import numpy as np
 
 from shoal.kernels.marginal import Placed, Tried, choose_rows, move_columns, place_leftovers, refresh_costs
 from shoal.kernels.pick import cheapest_entries
-from shoal.parallel import run_ranges
-from shoal.progress import SILENT
+from shoal.run import LOCAL, Run
 from shoal.search.constraints import hardest_first, own_lists, regular_lists
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.progress import Progress
     from shoal.search import PairCosts
     from shoal.search.constraints import Plan
     from shoal.trajectories import Trajectories
@@ -27,15 +25,7 @@ _WORTHWHILE = 0.003
 _COLUMNS_PER_TASK = 4
 
 
-def marginal_pick(
-    people: Trajectories,
-    costs: PairCosts,
-    k: int,
-    max_members: int,
-    *,
-    threads: int | None = None,
-    progress: Progress = SILENT,
-) -> Plan:
+def marginal_pick(people: Trajectories, costs: PairCosts, k: int, max_members: int, *, run: Run = LOCAL) -> Plan:
     """Place every user into k-1 others' records such that the total owner cost (003 Eq. 3) grows little.
 
     Everyone is first given one record by a minimum-cost assignment. Then, hardest first and sweep after sweep,
@@ -49,10 +39,10 @@ def marginal_pick(
     placed, tried = _start(costs, k, max_members)
     _refresh(people, placed, np.flatnonzero(placed.size))
     order = hardest_first(costs, costs.others, k)
-    with progress.stage("placing", _SWEEPS * len(people)) as advance:
+    with run.stage("placing", _SWEEPS * len(people)) as advance:
         for sweep in range(_SWEEPS):
             before = placed.cost.sum()
-            _sweep(people, placed, tried, order, threads)
+            _sweep(people, placed, tried, order, run)
             if sweep == 0:
                 changed = place_leftovers(placed, costs.offsets, costs.other, costs.others)
                 _refresh(people, placed, np.flatnonzero(changed))
@@ -98,7 +88,7 @@ def _refresh(people: Trajectories, placed: Placed, rows: NDArray[np.int64]) -> N
     refresh_costs(people.t, people.x, people.y, people.offsets, placed, rows)
 
 
-def _sweep(people: Trajectories, placed: Placed, tried: Tried, order: NDArray[np.int64], threads: int | None) -> None:
+def _sweep(people: Trajectories, placed: Placed, tried: Tried, order: NDArray[np.int64], run: Run) -> None:
     """Place everyone anew, in batches that choose at the same time; who chose what another has changed comes again.
 
     The batches depend on the number of users only.
@@ -110,13 +100,13 @@ def _sweep(people: Trajectories, placed: Placed, tried: Tried, order: NDArray[np
         take = max(0, most - len(again))
         columns = np.concatenate([again, order[at : at + take]])
         at += take
-        rows, costs = _choose(people, placed, tried, columns, threads)
+        rows, costs = _choose(people, placed, tried, columns, run)
         late = np.empty(len(columns), np.int64)
         again = late[: move_columns(placed, tried, columns, rows, costs, late)]
 
 
 def _choose(
-    people: Trajectories, placed: Placed, tried: Tried, columns: NDArray[np.int64], threads: int | None
+    people: Trajectories, placed: Placed, tried: Tried, columns: NDArray[np.int64], run: Run
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     rows = np.empty((len(columns), placed.picks.shape[1]), np.int64)
     costs = np.empty(rows.shape)
@@ -127,5 +117,5 @@ def _choose(
         choose_rows(*grid, placed, tried, columns[part], rows[part], costs[part])
 
     starts = range(0, len(columns), _COLUMNS_PER_TASK)
-    run_ranges(choose, [(s, min(s + _COLUMNS_PER_TASK, len(columns))) for s in starts], threads=threads)
+    run.ranges(choose, [(s, min(s + _COLUMNS_PER_TASK, len(columns))) for s in starts])
     return rows, costs

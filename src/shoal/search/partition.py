@@ -7,7 +7,8 @@ round's borders kept apart can meet in the next. Groups are never cut: in later 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -17,22 +18,20 @@ from shoal.kernels.groups import Samples, Scratch, scratch_for
 from shoal.kernels.members import Groups, groups_for, load_groups
 from shoal.kernels.start import start_groups
 from shoal.lists import offsets_of, take_lists
-from shoal.parts import even_parts, run_parts, space_order
-from shoal.progress import SILENT
+from shoal.parts import even_parts, space_order
+from shoal.run import LOCAL, Run
 from shoal.search import cheapest, homes
 from shoal.search.constraints import Plan
-from shoal.store import NOTHING_KEPT
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.kernels.exchange import Arcs
-    from shoal.progress import Progress
     from shoal.search import Homes, Partners
-    from shoal.store import Arrays, Store
+    from shoal.store import Arrays
     from shoal.trajectories import Trajectories
 
-__all__ = ["EFFORTS", "Effort", "partition"]
+__all__ = ["EFFORTS", "Effort", "Part", "groups_in", "partition"]
 
 _PART = 8192  # users searched together
 _STEP = 256  # users between two looks at Ctrl-C
@@ -81,28 +80,20 @@ EFFORTS = {
 }
 
 
-def partition(
-    people: Trajectories,
-    k: int,
-    effort: Effort,
-    *,
-    threads: int | None = None,
-    progress: Progress = SILENT,
-    store: Store = NOTHING_KEPT,
-) -> Plan:
+def partition(people: Trajectories, k: int, effort: Effort, *, run: Run = LOCAL) -> Plan:
     """Put everybody into exactly one group of k to 2k-1 users, minimising the sum of their owner costs.
 
     Guarantee: a partition, the same whatever the threads; costs are exact, the search is not. Cost: linear in the
     number of users: for each about effort.kept(k) merges of two and effort.rounds · effort.around merges of k.
     """
     effort = effort.more(len(people))
-    where = homes(people, threads=threads)
+    where = homes(people, run=run)
     kept = effort.kept(k)
-    near = cheapest(people, where, candidates=2 * kept, kept=kept, threads=threads, progress=progress, store=store)
+    near = cheapest(people, where, candidates=2 * kept, kept=kept, run=run)
     sizes, members = np.ones(len(people), np.int64), where.order
     for number in range(effort.rounds):
         parts = _parts(where, sizes, members, number)
-        results = _round(people, near, k, effort, parts, number, threads=threads, progress=progress, store=store)
+        results = _round(people, near, k, effort, parts, number, run=run)
         sizes = np.concatenate([part["sizes"] for part in results])
         members = np.concatenate([part["members"] for part in results])
         if len(parts) == 1:
@@ -126,30 +117,37 @@ def _parts(where: Homes, sizes: NDArray[np.int64], members: NDArray[np.int64], n
 
 
 def _round(
-    people: Trajectories,
-    near: Partners,
-    k: int,
-    effort: Effort,
-    parts: list[Arrays],
-    number: int,
-    *,
-    threads: int | None,
-    progress: Progress,
-    store: Store,
+    people: Trajectories, near: Partners, k: int, effort: Effort, parts: list[Arrays], number: int, *, run: Run
 ) -> list[Arrays]:
     """Search every part; in the first round from nothing, later from the groups there are."""
+    return run.map(
+        f"groups {number + 1} of {effort.rounds}",
+        partial(groups_in, k=k, effort=effort),
+        (_part(people, near, k, part, fresh=number == 0) for part in parts),
+        sizes=[len(part["members"]) for part in parts],
+    )
 
-    def work(part: int) -> Arrays:
-        users, sizes = parts[part]["members"], parts[part]["sizes"]
-        offsets, rows = take_lists(people.offsets, users)
-        samples = Samples(people.t[rows], people.x[rows], people.y[rows], offsets)
-        partners = _within(near.other[users], users)
-        reach = near.cost[users, min(k - 2, near.cost.shape[1] - 1)]
-        return _search(samples, partners, reach, users, k, effort, sizes if number else None)
 
-    sizes = [len(part["members"]) for part in parts]
-    name = f"groups {number + 1} of {effort.rounds}"
-    return run_parts(name, sizes, work, threads=threads, progress=progress, store=store)
+class Part(NamedTuple):
+    """Users who are searched together, with all that the search needs; `sizes` are the groups they stand in, if any.
+
+    `near` are everybody's partners as places in `users`, `reach` what it costs to be merged with the k-1-th.
+    """
+
+    users: NDArray[np.int64]
+    sizes: NDArray[np.int64] | None
+    samples: Samples
+    near: NDArray[np.int64]
+    reach: NDArray[np.float64]
+
+
+def _part(people: Trajectories, near: Partners, k: int, groups: Arrays, *, fresh: bool) -> Part:
+    """Return the users of some groups with their samples; `fresh`: the groups are forgotten."""
+    users = groups["members"]
+    offsets, rows = take_lists(people.offsets, users)
+    samples = Samples(people.t[rows], people.x[rows], people.y[rows], offsets)
+    reach = near.cost[users, min(k - 2, near.cost.shape[1] - 1)]
+    return Part(users, None if fresh else groups["sizes"], samples, _within(near.other[users], users), reach)
 
 
 def _within(other: NDArray[np.int32], users: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -161,19 +159,12 @@ def _within(other: NDArray[np.int32], users: NDArray[np.int64]) -> NDArray[np.in
     return np.take_along_axis(place, np.argsort(place < 0, axis=1, kind="stable"), axis=1)
 
 
-def _search(
-    samples: Samples,
-    near: NDArray[np.int64],
-    reach: NDArray[np.float64],
-    users: NDArray[np.int64],
-    k: int,
-    effort: Effort,
-    sizes: NDArray[np.int64] | None,
-) -> Arrays:
-    """Search one part: a pure function of its arrays.
+def groups_in(part: Part, *, k: int, effort: Effort) -> Arrays:
+    """Search one part: return the groups' sizes, members and costs.
 
     A part of few users costs nothing, so it is searched from several starts, and thoroughly.
     """
+    users, sizes, samples, near, reach = part
     hardest_first = np.argsort(-reach, kind="stable")
     if sizes is not None:
         found = _improved(samples, near, k, effort, hardest_first, sizes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -10,19 +11,26 @@ from shoal.interrupt import raise_if_asked
 from shoal.kernels.partners import cheapest_partners, home_cells, sampling_gaps
 from shoal.kernels.sketch import LANES, fill_sketches, nearest_by_sketch
 from shoal.lists import take_lists
-from shoal.parallel import run_ranges
-from shoal.parts import even_parts, halo, run_parts, space_order
-from shoal.progress import SILENT
-from shoal.store import NOTHING_KEPT
+from shoal.parts import even_parts, halo, space_order
+from shoal.run import LOCAL, Run
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.progress import Progress
-    from shoal.store import Arrays, Store
+    from shoal.store import Arrays
     from shoal.trajectories import Trajectories
 
-__all__ = ["Homes", "Partners", "Sketching", "cheapest", "homes", "sketch_candidates", "sketching"]
+__all__ = [
+    "Homes",
+    "Neighbourhood",
+    "Partners",
+    "Sketching",
+    "cheapest",
+    "homes",
+    "partners_in",
+    "sketch_candidates",
+    "sketching",
+]
 
 _SLOTS = 64
 _NEAR = 10.0  # cells; as far apart as makes no difference between partners
@@ -58,7 +66,7 @@ class Partners(NamedTuple):
     cost: NDArray[np.float64]
 
 
-def homes(people: Trajectories, *, threads: int | None = None) -> Homes:
+def homes(people: Trajectories, *, run: Run = LOCAL) -> Homes:
     """Return everybody's median cell, and an order in which neighbours are close. Cost: linear."""
     n_users = len(people)
     x, y = np.empty(n_users, np.int32), np.empty(n_users, np.int32)
@@ -67,7 +75,7 @@ def homes(people: Trajectories, *, threads: int | None = None) -> Homes:
         home_cells(people.x, people.y, people.offsets[start : stop + 1], x[start:stop], y[start:stop])
 
     ranges = [(at, min(at + _USERS_PER_HOME_RANGE, n_users)) for at in range(0, n_users, _USERS_PER_HOME_RANGE)]
-    run_ranges(fill, ranges, threads=threads)
+    run.ranges(fill, ranges)
     wide_x, wide_y = x.astype(np.int64), y.astype(np.int64)
     return Homes(wide_x, wide_y, space_order(wide_x, wide_y))
 
@@ -91,9 +99,9 @@ def _sketches(
     return sketches
 
 
-def sketch_candidates(people: Trajectories, n: int, *, threads: int | None = None) -> NDArray[np.int64]:
+def sketch_candidates(people: Trajectories, n: int, *, run: Run = LOCAL) -> NDArray[np.int64]:
     """Return everybody's n nearest users by sketch, nearest first, of all users at once. O(users²) cheap steps."""
-    how, order = sketching(people), homes(people, threads=threads).order
+    how, order = sketching(people), homes(people, run=run).order
     offsets, rows = take_lists(people.offsets, order)
     sketches = _sketches(people.t[rows], people.x[rows], people.y[rows], offsets, how)
     nearest = np.empty((len(people), min(n, len(people) - 1)), np.int64)
@@ -101,22 +109,13 @@ def sketch_candidates(people: Trajectories, n: int, *, threads: int | None = Non
     def fill(start: int, stop: int) -> None:
         nearest_by_sketch(sketches, len(people), how.near, how.soon, start, stop, nearest[start:stop])
 
-    run_ranges(fill, even_parts(len(people), _USERS_PER_RANGE), threads=threads)
+    run.ranges(fill, even_parts(len(people), _USERS_PER_RANGE))
     candidates = np.empty_like(nearest)
     candidates[order] = order[nearest]
     return candidates
 
 
-def cheapest(
-    people: Trajectories,
-    where: Homes,
-    *,
-    candidates: int,
-    kept: int,
-    threads: int | None = None,
-    progress: Progress = SILENT,
-    store: Store = NOTHING_KEPT,
-) -> Partners:
+def cheapest(people: Trajectories, where: Homes, *, candidates: int, kept: int, run: Run = LOCAL) -> Partners:
     """Find everybody's `kept` cheapest partners among the `candidates` nearest by sketch.
 
     Users are searched part by part, each with as many others around it. Guarantee: costs are exact, the search is
@@ -124,36 +123,54 @@ def cheapest(
     `candidates` half-finished merges a user; memory of a part, and 12 bytes for each partner kept.
     """
     how = sketching(people)
-    ranges = even_parts(len(people), _PART)
     rank = np.empty(len(people), np.int64)
     rank[where.order] = np.arange(len(people))
 
-    def work(part: int) -> Arrays:
-        raise_if_asked()
-        start, stop = ranges[part]
-        own = where.order[start:stop]
-        users = np.concatenate([own, halo(where.x, where.y, own, _HALO)])
-        users = users[np.argsort(rank[users])]
-        first = int(np.searchsorted(rank[users], start))
-        offsets, rows = take_lists(people.offsets, users)
-        samples = people.t[rows], people.x[rows], people.y[rows], offsets
-        nearest = np.empty((stop - start, min(candidates, len(users) - 1)), np.int64)
-        sketches = _sketches(*samples, how)
-        for at in range(0, stop - start, _USERS_PER_RANGE):
-            raise_if_asked()
-            upto = min(at + _USERS_PER_RANGE, stop - start)
-            nearest_by_sketch(sketches, len(users), how.near, how.soon, first + at, first + upto, nearest[at:upto])
-        other, cost = np.empty((stop - start, kept), np.int64), np.empty((stop - start, kept))
-        merged = cheapest_partners(*samples, nearest, first, other, cost)
-        return {
-            "other": np.where(other >= 0, users[other], -1).astype(np.int32),
-            "cost": cost,
-            "merged": np.array(merged),
-        }
-
-    sizes = [stop - start for start, stop in ranges]
-    parts = run_parts("partners", sizes, work, threads=threads, progress=progress, store=store)
+    ranges = even_parts(len(people), _PART)
+    parts = run.map(
+        "partners",
+        partial(partners_in, candidates=candidates, kept=kept, how=how),
+        (_neighbourhood(people, where, rank, start, stop) for start, stop in ranges),
+        sizes=[stop - start for start, stop in ranges],
+    )
     other, cost = np.empty((len(people), kept), np.int32), np.empty((len(people), kept))
     other[where.order] = np.concatenate([part["other"] for part in parts])
     cost[where.order] = np.concatenate([part["cost"] for part in parts])
     return Partners(other, cost)
+
+
+class Neighbourhood(NamedTuple):
+    """A part of the users with those around it: their numbers and samples; the part's own begin at `first`."""
+
+    users: NDArray[np.int64]
+    t: NDArray[np.int32]
+    x: NDArray[np.int32]
+    y: NDArray[np.int32]
+    offsets: NDArray[np.int64]
+    first: int
+    own: int
+
+
+def _neighbourhood(people: Trajectories, where: Homes, rank: NDArray[np.int64], start: int, stop: int) -> Neighbourhood:
+    """Return the users start…stop of the order in space, and as many around them, with their samples."""
+    own = where.order[start:stop]
+    users = np.concatenate([own, halo(where.x, where.y, own, _HALO)])
+    users = users[np.argsort(rank[users])]
+    first = int(np.searchsorted(rank[users], start))
+    offsets, rows = take_lists(people.offsets, users)
+    return Neighbourhood(users, people.t[rows], people.x[rows], people.y[rows], offsets, first, stop - start)
+
+
+def partners_in(part: Neighbourhood, *, candidates: int, kept: int, how: Sketching) -> Arrays:
+    """Search one part: return its own users' partners, what merging costs, and how many merges were finished."""
+    raise_if_asked()
+    users, samples, first, own = part.users, part[1:5], part.first, part.own
+    nearest = np.empty((own, min(candidates, len(users) - 1)), np.int64)
+    sketches = _sketches(*samples, how)
+    for at in range(0, own, _USERS_PER_RANGE):
+        raise_if_asked()
+        upto = min(at + _USERS_PER_RANGE, own)
+        nearest_by_sketch(sketches, len(users), how.near, how.soon, first + at, first + upto, nearest[at:upto])
+    other, cost = np.empty((own, kept), np.int64), np.empty((own, kept))
+    merged = cheapest_partners(*samples, nearest, first, other, cost)
+    return {"other": np.where(other >= 0, users[other], -1).astype(np.int32), "cost": cost, "merged": np.array(merged)}

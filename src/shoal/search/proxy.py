@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from shoal.kernels.proxy import nearest_by_proxy, symmetric_pairs
-from shoal.parallel import run_ranges
-from shoal.progress import SILENT
+from shoal.run import LOCAL, Run
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.progress import Progress
     from shoal.trajectories import Trajectories
 
 __all__ = ["Signatures", "proxy_candidates", "signatures"]
@@ -54,9 +52,7 @@ def signatures(people: Trajectories) -> Signatures:
     return Signatures(x, y, np.maximum(radius, 0.5))
 
 
-def proxy_candidates(
-    squares: Signatures, n: int, *, threads: int | None = None, progress: Progress = SILENT
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def proxy_candidates(squares: Signatures, n: int, *, run: Run = LOCAL) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return all pairs (i < j) of which one is among the other's n nearest by the proxy, sorted.
 
     Exact, O(users²) cheap operations. The support is symmetric: whoever has a candidate is one for it.
@@ -66,11 +62,6 @@ def proxy_candidates(
     nearest = np.empty((n_users, n), np.int64)
     rows = max(1, _PAIRS_PER_RANGE // n_users)
     ranges = [(start, min(start + rows, n_users)) for start in range(0, n_users, rows)]
-    with progress.stage("candidates", n_users) as advance:
-        run_ranges(
-            lambda start, stop: nearest_by_proxy(*squares, start, stop, nearest),
-            ranges,
-            threads=threads,
-            advance=advance,
-        )
+    with run.stage("candidates", n_users) as advance:
+        run.ranges(lambda start, stop: nearest_by_proxy(*squares, start, stop, nearest), ranges, advance=advance)
     return symmetric_pairs(nearest)

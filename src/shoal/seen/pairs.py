@@ -15,16 +15,15 @@ import pyarrow.parquet as pq
 from shoal.arrow import from_arrow_array
 from shoal.errors import CannotCheck
 from shoal.points import PointRelease
-from shoal.progress import SILENT
 from shoal.publishing.write import audit_table
 from shoal.reading.traces import read_traces
 from shoal.release import Release
+from shoal.run import LOCAL, Run
 from shoal.traces import Traces
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.progress import Progress
     from shoal.reading.events import Input
     from shoal.reading.options import ReadOptions
 
@@ -71,22 +70,24 @@ def open_pairs(
     *,
     audit: str | Path | pa.Table | None = None,
     options: ReadOptions | None = None,
-    memory: int | None = None,
-    threads: int | None = None,
-    work_dir: Path | None = None,
-    progress: Progress = SILENT,
+    run: Run = LOCAL,
 ) -> Pairs:
     """Read an original (with the reading options of the release) and a release, of boxes or points.
 
     Raises CannotCheck if the release has no points in degrees, or the audit is of another release or original.
     """
-    with progress.stage("reading the release"):
+    with run.stage("reading the release"):
         uids, track = read_track(release)
     if audit is None and isinstance(release, Release | PointRelease):
         audit = audit_table(release)
     traces = original
     if not isinstance(traces, Traces):
-        how: dict[str, Any] = {"memory": memory, "threads": threads, "work_dir": work_dir, "progress": progress}
+        how: dict[str, Any] = {
+            "memory": run.memory,
+            "threads": run.threads,
+            "work_dir": run.work_dir,
+            "progress": run.progress,
+        }
         traces = read_traces(traces, options=options, **how)
     of = None if audit is None else _traces_of(traces, track, _owners(audit, uids, traces.labels))
     return Pairs(traces, track, of)

@@ -15,8 +15,7 @@ import pyarrow as pa
 from shoal.arrow import to_arrow_array
 from shoal.errors import SettingsError, TooLarge
 from shoal.kernels.synth import shuffled_ids
-from shoal.parallel import thread_count
-from shoal.progress import SILENT, Progress
+from shoal.run import LOCAL, Run
 from shoal.synth.calls import calls_block
 from shoal.synth.fixes import fixes_block
 from shoal.synth.places import make_places
@@ -50,8 +49,7 @@ def synthesize(
     start: str = "2026-01-05",
     seed: int = 0,
     overwrite: bool = False,
-    threads: int | None = None,
-    progress: Progress = SILENT,
+    run: Run = LOCAL,
 ) -> pa.Table | None:
     """Generate the events of imaginary people in an imaginary land.
 
@@ -70,7 +68,8 @@ def synthesize(
     ['uid', 'datetime', 'lat', 'lng']
     """
     _check(users=users, kind=kind, scene=scene, days=days, samples=samples, interval_s=interval_s)
-    _check_run(seed=seed, threads=threads)
+    if not 0 <= seed < 2**63:
+        raise SettingsError("the seed must be a whole number from 0 to 2^63 - 1")
     first_day = _date(start)
     mean = samples if samples is not None else SAMPLES * days / 14.0
     rows_per_user = mean if kind == "cdr" else days * 86_400.0 / interval_s / 6.0
@@ -83,9 +82,9 @@ def synthesize(
     else:
         make = fixes_block(places, seed=seed, days=days, weekday=first_day.weekday(), interval_s=interval_s)
     parts = _parts(users, max(1, int(ROWS_PER_BLOCK / rows_per_user)))
-    batches = _in_order(parts, _batch_maker(make, seed, first_day), thread_count(threads))
+    batches = _in_order(parts, _batch_maker(make, seed, first_day), run.workers)
 
-    with progress.stage("generate people", total=users) as advance:
+    with run.stage("generate people", total=users) as advance:
         if path is None:
             return pa.Table.from_batches(list(_told(batches, parts, advance)), SCHEMA)
         with file_sink(Path(path), overwrite=overwrite) as write:
@@ -110,13 +109,6 @@ def _check(*, users: int, kind: str, scene: str, days: int, samples: float | Non
         raise SettingsError("the mean samples per user must be between 1 and one a minute")
     if not 1 <= interval_s <= 3_600:
         raise SettingsError("the seconds between fixes must be between 1 and 3600")
-
-
-def _check_run(*, seed: int, threads: int | None) -> None:
-    if not 0 <= seed < 2**63:
-        raise SettingsError("the seed must be a whole number from 0 to 2^63 - 1")
-    if threads is not None and threads < 1:
-        raise SettingsError("threads must be at least 1")
 
 
 def _date(text: str) -> date:
@@ -148,15 +140,15 @@ def _batch_maker(
 
 
 def _in_order(
-    parts: list[tuple[int, int]], work: Callable[[tuple[int, int]], pa.RecordBatch], threads: int
+    parts: list[tuple[int, int]], work: Callable[[tuple[int, int]], pa.RecordBatch], workers: int
 ) -> Iterator[pa.RecordBatch]:
     """Work on parts in threads, a few ahead of the one that is given out."""
-    with ThreadPoolExecutor(threads) as pool:
+    with ThreadPoolExecutor(workers) as pool:
         ahead: deque[Future[pa.RecordBatch]] = deque()
         try:
             for part in parts:
                 ahead.append(pool.submit(work, part))
-                if len(ahead) > threads + 1:
+                if len(ahead) > workers + 1:
                     yield ahead.popleft().result()
             while ahead:
                 yield ahead.popleft().result()

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.errors import CannotCheck
-from shoal.progress import SILENT
 from shoal.reading.options import read_options
+from shoal.run import LOCAL, Run
 from shoal.seen.pairs import open_pairs
 from shoal.utility.queries import query_distortions
 from shoal.utility.space import spatial_errors
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from shoal.points import PointRelease
-    from shoal.progress import Progress
     from shoal.reading.events import Input
     from shoal.reading.options import ReadOptions
     from shoal.release import Release
@@ -91,10 +90,7 @@ def evaluate(
     queries: int = 1000,
     seed: int = 0,
     options: ReadOptions | None = None,
-    memory: int | None = None,
-    threads: int | None = None,
-    work_dir: Path | None = None,
-    progress: Progress = SILENT,
+    run: Run = LOCAL,
     **reading: Any,
 ) -> Evaluation:
     """Measure what a release is still good for, by the figures of 004; boxes count as their middle.
@@ -112,37 +108,24 @@ def evaluate(
     True
     """
     pairs = open_pairs(
-        original,
-        release,
-        audit=audit,
-        options=read_options(options, **reading) if reading else options,
-        memory=memory,
-        threads=threads,
-        work_dir=work_dir,
-        progress=progress,
+        original, release, audit=audit, options=read_options(options, **reading) if reading else options, run=run
     )
     seconds = None if run_record is None else _seconds(Path(run_record))
-    return evaluate_pairs(pairs, queries=queries, seed=seed, seconds=seconds, threads=threads, progress=progress)
+    return evaluate_pairs(pairs, queries=queries, seed=seed, seconds=seconds, run=run)
 
 
 def evaluate_pairs(
-    pairs: Pairs,
-    *,
-    queries: int = 1000,
-    seed: int = 0,
-    seconds: float | None = None,
-    threads: int | None = None,
-    progress: Progress = SILENT,
+    pairs: Pairs, *, queries: int = 1000, seed: int = 0, seconds: float | None = None, run: Run = LOCAL
 ) -> Evaluation:
     """Return the figures of an original and a release that are open."""
-    with progress.stage("range queries"):
-        distortions = query_distortions(pairs, queries=queries, seed=seed, threads=threads)
+    with run.stage("range queries"):
+        distortions = query_distortions(pairs, queries=queries, seed=seed, run=run)
     mean = float(distortions.mean())
     spread = 1.96 * float(distortions.std()) / np.sqrt(len(distortions))
     space: dict[str, float] = {}
     if pairs.traces is not None:
-        with progress.stage("spatial error"):
-            metres = spatial_errors(pairs, seed=seed, threads=threads)
+        with run.stage("spatial error"):
+            metres = spatial_errors(pairs, seed=seed, run=run)
         space = {
             "spatial_error_m": float(metres.mean()),
             "spatial_error_m_median": float(np.median(metres)),

@@ -9,7 +9,7 @@ import numpy as np
 
 from shoal.errors import SettingsError
 from shoal.kernels.queries import count_crossing, trace_bounds
-from shoal.parallel import run_ranges
+from shoal.run import LOCAL, Run
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,15 +34,13 @@ class Queries(NamedTuple):
     where: NDArray[np.float64]
 
 
-def query_distortions(
-    pairs: Pairs, *, queries: int = 1000, seed: int = 0, threads: int | None = None
-) -> NDArray[np.float64]:
+def query_distortions(pairs: Pairs, *, queries: int = 1000, seed: int = 0, run: Run = LOCAL) -> NDArray[np.float64]:
     """Return the relative error of random range queries (004, Def. 5): |Q(D) - Q(D')| / Q(D) for each.
 
     A query is around a fix of the original drawn at random, so that its answer is never zero.
     """
     drawn = draw_queries(pairs.original, queries, seed)
-    before, after = (count_queries(part, drawn, threads=threads) for part in (pairs.original, pairs.published))
+    before, after = (count_queries(part, drawn, run=run) for part in (pairs.original, pairs.published))
     distortions: NDArray[np.float64] = np.abs(before - after) / before
     return distortions
 
@@ -64,7 +62,7 @@ def draw_queries(original: Traces | Track, queries: int, seed: int) -> Queries:
     return Queries(np.stack([begun, begun + lasts], axis=1), where)
 
 
-def count_queries(traces: Traces | Track, queries: Queries, *, threads: int | None = None) -> NDArray[np.int64]:
+def count_queries(traces: Traces | Track, queries: Queries, *, run: Run = LOCAL) -> NDArray[np.int64]:
     """Return how many different traces have a point in each query."""
     size = len(traces.offsets) - 1
     times, lats = np.empty((size, 2), np.int64), np.empty((size, 2))
@@ -72,5 +70,5 @@ def count_queries(traces: Traces | Track, queries: Queries, *, threads: int | No
     found = np.empty(len(queries.when), np.int64)
     columns = traces.offsets, traces.ms, traces.lng, traces.lat, times, lats, *queries
     ranges = [(start, min(start + _BLOCK, len(found))) for start in range(0, len(found), _BLOCK)]
-    run_ranges(lambda a, b: count_crossing(*columns, a, b, found), ranges, threads=threads)
+    run.ranges(lambda a, b: count_crossing(*columns, a, b, found), ranges)
     return found

@@ -9,7 +9,7 @@ import numpy as np
 from shoal.kernels.geodesy import places
 from shoal.kernels.polyline import line_distances
 from shoal.lists import even_ranges
-from shoal.parallel import run_ranges
+from shoal.run import LOCAL, Run
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,9 +21,7 @@ __all__ = ["spatial_errors"]
 _BLOCK = 1 << 18  # points between two looks at Ctrl-C
 
 
-def spatial_errors(
-    pairs: Pairs, *, most: int = 1_000_000, seed: int = 0, threads: int | None = None
-) -> NDArray[np.float64]:
+def spatial_errors(pairs: Pairs, *, most: int = 1_000_000, seed: int = 0, run: Run = LOCAL) -> NDArray[np.float64]:
     """Return the distance in metres of published points to the polyline of the trace they were made of.
 
     The polyline joins the fixes by arcs, whatever the time. Of more than `most` points, so many are drawn at random,
@@ -36,20 +34,20 @@ def spatial_errors(
     if len(lng) > most:
         drawn = np.sort(np.random.default_rng([seed, 6]).choice(len(lng), most, replace=False))
         offsets, lng, lat = np.searchsorted(drawn, offsets), lng[drawn], lat[drawn]
-    fixes, points = _in_space(original.lng, original.lat, threads), _in_space(lng, lat, threads)
+    fixes, points = _in_space(original.lng, original.lat, run), _in_space(lng, lat, run)
     metres = np.empty(len(lng))
 
     def work(first: int, last: int) -> None:
         line_distances(original.offsets, *fixes, offsets, traces, *points, first, last, metres)
 
-    run_ranges(work, even_ranges(np.diff(offsets), _BLOCK), threads=threads)
+    run.ranges(work, even_ranges(np.diff(offsets), _BLOCK))
     return metres
 
 
 def _in_space(
-    lng: NDArray[np.float64], lat: NDArray[np.float64], threads: int | None
+    lng: NDArray[np.float64], lat: NDArray[np.float64], run: Run
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     x, y, z = np.empty(len(lng)), np.empty(len(lng)), np.empty(len(lng))
     ranges = [(start, min(start + _BLOCK, len(lng))) for start in range(0, len(lng), _BLOCK)]
-    run_ranges(lambda a, b: places(lng[a:b], lat[a:b], x[a:b], y[a:b], z[a:b]), ranges, threads=threads)
+    run.ranges(lambda a, b: places(lng[a:b], lat[a:b], x[a:b], y[a:b], z[a:b]), ranges)
     return x, y, z

@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from shoal.errors import CannotCheck, SettingsError
 from shoal.points import PointRelease
-from shoal.progress import SILENT
 from shoal.release import Claim, Release
+from shoal.run import LOCAL, Run
 from shoal.traces import Traces
 from shoal.trajectories import Trajectories
 from shoal.units import parse_seconds
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from shoal.progress import Progress
     from shoal.reading.options import ReadOptions
     from shoal.verifier.audit import Witnesses
     from shoal.verifier.crowd import Crowd
@@ -81,10 +80,7 @@ def verify(
     suppressed: int | None = None,
     max_suppressed: float = MAX_SUPPRESSED,
     exact: bool = False,
-    memory: int | None = None,
-    threads: int | None = None,
-    work_dir: Path | None = None,
-    progress: Progress = SILENT,
+    run: Run = LOCAL,
     **reading: Any,
 ) -> Verdict:
     """Check a release against the original it was made from.
@@ -131,57 +127,46 @@ def verify(
             audit=audit,
             options=options,
             claim=claim,
-            memory=memory,
-            threads=threads,
-            work_dir=work_dir,
-            progress=progress,
+            run=run,
         )
     if isinstance(original, Traces):
         raise CannotCheck("boxes are checked against samples of the grid, not fixes; give files, or Trajectories")
     if options is not None:
         options.require_whole_users()
-    with progress.stage("reading the release"):
-        opened = _open(findings, original, release, options=options, crs=crs, claim=claim, threads=threads)
+    with run.stage("reading the release"):
+        opened = _open(findings, original, release, options=options, crs=crs, claim=claim, run=run)
     if opened is None:
         return findings.verdict(Claim("none", why="unreadable"))
     asked = _asked_k(findings, k, opened.header)
     windows = _asked_windows(findings, asked, tau, epsilon, opened.header)
     audit = opened.audit if audit is None else audit
     with ExitStack() as reading_on:
-        with progress.stage("reading the original"):
+        with run.stage("reading the original"):
             people = reading_on.enter_context(
-                open_crowd(
-                    original,
-                    options,
-                    opened.header.grid,
-                    memory=_left(memory, opened, audit),
-                    threads=threads,
-                    work_dir=work_dir,
-                    progress=progress,
-                )
+                open_crowd(original, options, opened.header.grid, run=run.within(_left(run, opened, audit)))
             )
         _note_sizes(findings, people, opened.records, asked)
         _check_places(findings, people, max_suppressed)
-        with progress.stage("checking records and members"):
+        with run.stage("checking records and members"):
             check_boxes(findings, opened.records)
             timed = windows is not None and opened.header.claim.name not in _ALWAYS
             kept, witnesses = _check_audit(
-                findings, opened, people, audit, suppressed, max_suppressed, timed=timed, threads=threads
+                findings, opened, people, audit, suppressed, max_suppressed, timed=timed, run=run
             )
-        with progress.stage("counting who hides whom"):
+        with run.stage("counting who hides whom"):
             stated = None if audit is not None else _stated(opened, suppressed)
-            _check_claim(findings, opened, kept, asked, windows, witnesses, exact=exact, stated=stated, threads=threads)
-        with progress.stage("looking for leaks"):
+            _check_claim(findings, opened, kept, asked, windows, witnesses, exact=exact, stated=stated, run=run)
+        with run.stage("looking for leaks"):
             _check_file(findings, opened, people, asked, witnesses, suppressed)
     _note_result(findings, opened, len(people), asked, windows)
     return findings.verdict(opened.header.claim, _shown(findings, opened.header.claim.name, asked, windows))
 
 
-def _left(memory: int | None, opened: _Opened, audit: Any) -> int | None:
+def _left(run: Run, opened: _Opened, audit: Any) -> int | None:
     """Return what of the memory is left besides the records and the audit, which stay."""
-    if memory is None:
+    if run.memory is None:
         return None
-    return max(0, memory - opened.records.nbytes - (audit.nbytes if isinstance(audit, pa.Table) else 0))
+    return max(0, run.memory - opened.records.nbytes - (audit.nbytes if isinstance(audit, pa.Table) else 0))
 
 
 def _reading(options: ReadOptions | None, reading: dict[str, Any]) -> ReadOptions | None:
@@ -201,7 +186,7 @@ def _open(
     options: ReadOptions | None,
     crs: str | None,
     claim: Claim | None,
-    threads: int | None,
+    run: Run,
 ) -> _Opened | None:
     """Read a release up to its records; None, with the failure noted, if it can't be understood so far."""
     if isinstance(release, Release):
@@ -213,7 +198,7 @@ def _open(
         truth = truth_level(release.method, release.parameters)
         grid = Grid(frame.crs, frame.cell_m, frame.slot_s)
         header = Header(grid, release.claim, k, tau_s, epsilon_s, truth)
-        records = records_of_release(release, threads=threads)
+        records = records_of_release(release, run=run)
         return _Opened(header, records, _audit_of(release), suppressed=release.suppressed)
     file = open_file(release)
     manifest = check_manifest(findings, file.path, read_manifest(file.path), file.stated, is_csv=file.is_csv)
@@ -230,7 +215,7 @@ def _open(
         check_header(findings, stated)
         _note_other_settings(findings, header, options, crs, claim)
     check_metadata(findings, file, own=stated is not None)
-    scan = scan_file(findings, file, header.grid, own=stated is not None, threads=threads)
+    scan = scan_file(findings, file, header.grid, own=stated is not None, run=run)
     if scan is None:
         return None
     if file.is_csv and stated is not None:
@@ -355,7 +340,7 @@ def _check_audit(
     max_suppressed: float,
     *,
     timed: bool,
-    threads: int | None,
+    run: Run,
 ) -> tuple[Crowd, Witnesses | None]:
     """Check members, truth and suppression; give the people with their published samples and the witnesses.
 
@@ -376,7 +361,7 @@ def _check_audit(
         "declared": declared,
         "tolerance": tolerance,
         "max_suppressed": max_suppressed,
-        "threads": threads,
+        "threads": run.threads,
     }
     if witnesses.first is not None:
         return check_merged(findings, people, opened.records, witnesses, **given)
@@ -409,7 +394,7 @@ def _check_claim(
     *,
     exact: bool,
     stated: int | None,
-    threads: int | None,
+    run: Run,
 ) -> None:
     """Check the claim; `stated` is how many samples are said to be suppressed where no audit tells which."""
     name = opened.header.claim.name
@@ -417,19 +402,12 @@ def _check_claim(
         raise CannotCheck(f"the claim {name} is about points, not boxes; it can't be checked here")
     if name == "k-anonymity":
         check_identical(
-            findings,
-            people,
-            opened.records,
-            k,
-            witnesses=witnesses,
-            stated=stated,
-            level=opened.header.truth,
-            threads=threads,
+            findings, people, opened.records, k, witnesses=witnesses, stated=stated, level=opened.header.truth, run=run
         )
     elif name in ("k-concealment", "cover") or windows is None:
-        check_cover(findings, people.whole(), opened.records, k, witnesses=witnesses, exact=exact, threads=threads)
+        check_cover(findings, people.whole(), opened.records, k, witnesses=witnesses, exact=exact, run=run)
     if name == "k-concealment":
-        check_concealment(findings, people.whole(), opened.records, k, witnesses=witnesses, threads=threads)
+        check_concealment(findings, people.whole(), opened.records, k, witnesses=witnesses, run=run)
     if windows is not None:
         check_windows(
             findings,
@@ -439,7 +417,7 @@ def _check_claim(
             slot_s=opened.header.grid.slot_s,
             witnesses=witnesses,
             exact=exact,
-            threads=threads,
+            run=run,
         )
     blurred = stated is not None and (name != "k-anonymity" or windows is not None)
     if blurred and findings.failures <= {"cover", "windows"}:
@@ -447,12 +425,7 @@ def _check_claim(
 
 
 def _check_file(
-    findings: Findings,
-    opened: _Opened,
-    people: Crowd,
-    k: int,
-    witnesses: Witnesses | None,
-    suppressed: int | None,
+    findings: Findings, opened: _Opened, people: Crowd, k: int, witnesses: Witnesses | None, suppressed: int | None
 ) -> None:
     if opened.file is None or opened.scan is None:
         return

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.lists import take_lists
+from shoal.run import LOCAL, Run
 from shoal.verifier.arrays import spread, starts_of
 from shoal.verifier.search import covering, holders, index_boxes, index_rarest
 
@@ -21,14 +22,7 @@ if TYPE_CHECKING:
     from shoal.verifier.records import Catalogue, Records
     from shoal.verifier.verdict import Findings
 
-__all__ = [
-    "check_concealment",
-    "check_cover",
-    "complete_reach",
-    "count_cover",
-    "cover_pairs",
-    "tally_cover",
-]
+__all__ = ["check_concealment", "check_cover", "complete_reach", "count_cover", "cover_pairs", "tally_cover"]
 
 # One-way cover only explains a failure; it is not worth minutes when everybody fails.
 _EXPLAINED_USERS = 2_000
@@ -45,7 +39,7 @@ def check_cover(
     *,
     witnesses: Witnesses | None = None,
     exact: bool = False,
-    threads: int | None = None,
+    run: Run = LOCAL,
 ) -> None:
     """Check that at least k records cover every user, two-way, and that there are no more records than users.
 
@@ -57,7 +51,7 @@ def check_cover(
     if witnesses is not None and not exact:
         counts = witnesses.persons()
     short = users[counts[users] < k]
-    counts[short], reach = tally_cover(people, unique, short, stop_at=None if exact else k, threads=threads)
+    counts[short], reach = tally_cover(people, unique, short, stop_at=None if exact else k, run=run)
     short = short[counts[short] < k]
     published = int(records.weights.sum())
     findings.fail_if(published > len(people), "cover", "There are more records than users.")
@@ -72,9 +66,9 @@ def check_cover(
     if witnesses is not None:
         _check_members(findings, np.bincount(witnesses.records[witnesses.good], minlength=len(records)), k)
     else:
-        reach = complete_reach(people, unique, reach, threads=threads)
+        reach = complete_reach(people, unique, reach, run=run)
         _check_members(findings, reach if exact else np.minimum(reach, _LEAST_MEMBERS), k)
-    _report_one_way(findings, people, unique, users if exact else short, k, exact=exact, threads=threads)
+    _report_one_way(findings, people, unique, users if exact else short, k, exact=exact, run=run)
 
 
 def _check_members(findings: Findings, members: NDArray[np.int64], k: int) -> None:
@@ -94,7 +88,7 @@ def check_concealment(
     k: int,
     *,
     witnesses: Witnesses | None = None,
-    threads: int | None = None,
+    run: Run = LOCAL,
 ) -> None:
     """Check what k-concealment asks beyond cover: k users in every record, and k records that may be anybody's own.
 
@@ -105,7 +99,7 @@ def check_concealment(
     whom the audit merged into it. Cover that is nobody's doing (a passer-by who happens to fit) only adds links:
     one that can't be exchanged lets an adversary rule that record out for her, and those that count are left.
     """
-    user, kind = cover_pairs(people, records.unique, np.arange(len(people)), threads=threads)
+    user, kind = cover_pairs(people, records.unique, np.arange(len(people)), run=run)
     thin = int((np.bincount(kind, minlength=len(records.unique))[records.groups] < k).sum())
     findings.fail_if(thin, "cover", f"{thin:,} records hide fewer than {k} users.")
     if witnesses is None:
@@ -151,7 +145,7 @@ def count_cover(
     *,
     stop_at: int | None = None,
     boxes_too: bool = True,
-    threads: int | None = None,
+    run: Run = LOCAL,
 ) -> NDArray[np.int64]:
     """Count, for each of `users` (ascending), the people published as records that cover her.
 
@@ -159,7 +153,7 @@ def count_cover(
     Guarantee: exact below `stop_at`, and at least `stop_at` where it is not; exact everywhere without it.
     `boxes_too=False` counts one-way cover, every record. Cost: the candidates times the samples of their users.
     """
-    return tally_cover(people, records, users, stop_at=stop_at, boxes_too=boxes_too, threads=threads)[0]
+    return tally_cover(people, records, users, stop_at=stop_at, boxes_too=boxes_too, run=run)[0]
 
 
 def tally_cover(
@@ -169,14 +163,14 @@ def tally_cover(
     *,
     stop_at: int | None = None,
     boxes_too: bool = True,
-    threads: int | None = None,
+    run: Run = LOCAL,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return `count_cover`, and how many of `users` each distinct record was seen to cover on the way."""
     unique = records.distinct()
     if boxes_too:
-        unique = _without_copies(people, unique, threads)
+        unique = _without_copies(people, unique, run)
     counts, reach = np.zeros(len(people), dtype=np.int64), np.zeros(len(unique), dtype=np.int64)
-    find = _finder(people, unique, stop_at=stop_at, boxes_too=boxes_too, threads=threads)
+    find = _finder(people, unique, stop_at=stop_at, boxes_too=boxes_too, run=run)
     for start in range(0, len(users), _USERS):
         user, record = find(users[start : start + _USERS])
         np.add.at(counts, user, unique.weights[record])
@@ -185,22 +179,22 @@ def tally_cover(
 
 
 def complete_reach(
-    people: Original, records: Records, reach: NDArray[np.int64], *, threads: int | None = None
+    people: Original, records: Records, reach: NDArray[np.int64], *, run: Run = LOCAL
 ) -> NDArray[np.int64]:
     """Count exactly whom the distinct records cover that were seen to cover fewer than two; the others did."""
     thin = np.flatnonzero(reach < _LEAST_MEMBERS)
     complete = reach.copy()
-    _, record = cover_pairs(people, records.distinct().take(thin), np.arange(len(people)), threads=threads)
+    _, record = cover_pairs(people, records.distinct().take(thin), np.arange(len(people)), run=run)
     complete[thin] = np.bincount(record, minlength=len(thin))
     return complete
 
 
-def _without_copies(people: Original, unique: Records, threads: int | None) -> Records:
+def _without_copies(people: Original, unique: Records, run: Run) -> Records:
     """Let each record weigh at most as many people as it covers."""
     heavy = np.flatnonzero(unique.weights > 1)
     if not len(heavy):
         return unique
-    _, record = cover_pairs(people, unique.take(heavy), np.arange(len(people)), threads=threads)
+    _, record = cover_pairs(people, unique.take(heavy), np.arange(len(people)), run=run)
     weights = unique.weights.copy()
     weights[heavy] = np.minimum(weights[heavy], np.bincount(record, minlength=len(heavy)))
     return replace(unique, weights=weights)
@@ -213,44 +207,37 @@ def cover_pairs(
     *,
     stop_at: int | None = None,
     boxes_too: bool = True,
-    threads: int | None = None,
+    run: Run = LOCAL,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the pairs (user, record) that are cover, by user; with `stop_at` no more than so many of a user."""
-    return _finder(people, records, stop_at=stop_at, boxes_too=boxes_too, threads=threads)(users)
+    return _finder(people, records, stop_at=stop_at, boxes_too=boxes_too, run=run)(users)
 
 
 def _finder(
-    people: Original, records: Records, *, stop_at: int | None, boxes_too: bool, threads: int | None
+    people: Original, records: Records, *, stop_at: int | None, boxes_too: bool, run: Run
 ) -> Callable[[NDArray[np.int64]], tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Return the function that finds the pairs of some users."""
     if boxes_too:
-        rarest = index_rarest(records, people, threads=threads)
-        return lambda users: covering(people, rarest, users, stop_at=stop_at, threads=threads)[:2]
+        rarest = index_rarest(records, people, run=run)
+        return lambda users: covering(people, rarest, users, stop_at=stop_at, run=run)[:2]
     index = index_boxes(records)
 
     def one_way(users: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         offsets, rows = take_lists(people.offsets, users)
         points = people.t[rows], people.x[rows], people.y[rows]
-        ends, record = holders(index, offsets, *points, stop_at=stop_at, threads=threads)
+        ends, record = holders(index, offsets, *points, stop_at=stop_at, run=run)
         return users[spread(np.diff(ends))], record
 
     return one_way
 
 
 def _report_one_way(
-    findings: Findings,
-    people: Original,
-    records: Records,
-    users: NDArray[np.int64],
-    k: int,
-    *,
-    exact: bool,
-    threads: int | None,
+    findings: Findings, people: Original, records: Records, users: NDArray[np.int64], k: int, *, exact: bool, run: Run
 ) -> None:
     """Tell the papers' one-way cover beside ours: of everyone, or of those who are short of k."""
     if not len(users) or (not exact and len(users) > _EXPLAINED_USERS):
         return
-    counts = count_cover(people, records, users, stop_at=None if exact else k, boxes_too=False, threads=threads)
+    counts = count_cover(people, records, users, stop_at=None if exact else k, boxes_too=False, run=run)
     if exact:
         findings.figures["one_way_min"] = int(counts.min())
         findings.figures["one_way"] = _distribution(counts)

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from shoal.progress import Progress
     from shoal.reading.events import Events
     from shoal.reading.options import ReadOptions
+    from shoal.run import Run
     from shoal.verifier.grid import Grid
 
 __all__ = ["Crowd", "crowd_of", "open_crowd"]
@@ -90,14 +90,7 @@ class Crowd:
 
 @contextmanager
 def open_crowd(
-    original: str | Path | Sequence[str | Path] | Trajectories,
-    options: ReadOptions | None,
-    grid: Grid,
-    *,
-    memory: int | None,
-    threads: int | None,
-    work_dir: Path | None,
-    progress: Progress,
+    original: str | Path | Sequence[str | Path] | Trajectories, options: ReadOptions | None, grid: Grid, *, run: Run
 ) -> Iterator[Crowd]:
     """Return the people inside the claim on the grid of the release.
 
@@ -106,30 +99,21 @@ def open_crowd(
     the same outcome whatever `memory` (bytes; None: what is available) may be used.
     """
     if isinstance(original, Trajectories):
-        yield crowd_of(from_trajectories(original, grid, threads))
+        yield crowd_of(from_trajectories(original, grid, run))
         return
     from shoal.reading.options import ReadOptions
     from shoal.reading.parts import event_parts
 
     chosen = options or ReadOptions()
     chosen = chosen.model_copy(update={"crs": grid.crs, "cell_m": grid.cell_m, "slot_s": grid.slot_s})
-    room = available_bytes() if memory is None else memory
+    room = available_bytes() if run.memory is None else run.memory
 
     def place(events: Events) -> Original:
-        return from_events(events, chosen, grid, threads)
+        return from_events(events, chosen, grid, run)
 
     with ExitStack() as reading:
         try:
-            parts = reading.enter_context(
-                event_parts(
-                    original,
-                    chosen,
-                    memory=int(room * _READING),
-                    threads=threads,
-                    work_dir=work_dir,
-                    progress=progress,
-                )
-            )
+            parts = reading.enter_context(event_parts(original, chosen, run=run.within(int(room * _READING))))
             kept = parts.rows * _SAMPLE_BYTES <= room * _KEEPING
             crowd = _gather(parts, place, keep=kept)
         except InputError as error:

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from shoal.progress import Progress
     from shoal.reading.events import Events
     from shoal.reading.options import ReadOptions
+    from shoal.run import Run
 
 __all__ = ["Columns", "Fixes", "open_fixes", "rows_of"]
 
@@ -54,14 +54,7 @@ class Fixes:
 
 
 def open_fixes(
-    original: str | Path | Sequence[str | Path] | Traces,
-    options: ReadOptions | None,
-    *,
-    keep: bool,
-    memory: int | None,
-    threads: int | None,
-    work_dir: Path | None,
-    progress: Progress,
+    original: str | Path | Sequence[str | Path] | Traces, options: ReadOptions | None, *, keep: bool, run: Run
 ) -> Fixes:
     """Read the original; with `keep`, all fixes, else only what is known of each user.
 
@@ -74,13 +67,11 @@ def open_fixes(
     from shoal.reading.parts import event_parts
 
     chosen = options or ReadOptions()
-    room = available_bytes() if memory is None else memory
+    room = available_bytes() if run.memory is None else run.memory
     whole = keep or chosen.min_samples > 1 or chosen.min_active_days > 1 or chosen.align_days > 0
     parts: list[Fixes] = []
     try:
-        with event_parts(
-            original, chosen, memory=int(room * _READING), threads=threads, work_dir=work_dir, progress=progress
-        ) as events:
+        with event_parts(original, chosen, run=run.within(int(room * _READING))) as events:
             if keep and events.rows * _ROW_BYTES > room:
                 raise TooLarge("the fixes do not fit into memory, which checking noise needs; allow more: --memory")
             account = events.account

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shoal.run import LOCAL, Run
 from shoal.verifier.header import parse_json
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ class Polygons:
         self.turns = [(np.arange(5) * step + start) % 4 for start in range(4) for step in (1, -1)]
         self.low, self.high = np.full(2, np.inf), np.full(2, -np.inf)
 
-    def look(self, columns: Columns, grid: Grid, threads: int | None = None) -> None:
+    def look(self, columns: Columns, grid: Grid, run: Run = LOCAL) -> None:
         """Compare some rows' polygons with their boxes."""
         polygons = _parse(columns.geometry)
         if polygons is None or grid.crs is None:
@@ -44,7 +45,7 @@ class Polygons:
             return
         east = np.stack([columns[name] for name in ("x_min", "x_max", "x_max", "x_min")], axis=1).astype(np.float64)
         north = np.stack([columns[name] for name in ("y_min", "y_min", "y_max", "y_max")], axis=1).astype(np.float64)
-        lng, lat = grid.degrees(east.ravel(), north.ravel(), threads=threads)
+        lng, lat = grid.degrees(east.ravel(), north.ravel(), run=run)
         corners = np.stack([lng, lat], axis=1).reshape(-1, 4, 2)
         bits = corners.view(np.int64), polygons.view(np.int64)
         self.turns = [turn for turn in self.turns if np.array_equal(bits[0][:, turn], bits[1])]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.errors import CannotCheck
-from shoal.parallel import run_ranges
+from shoal.run import LOCAL, Run
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,7 +33,7 @@ class Grid:
         return np.floor(east / self.cell_m), np.floor(north / self.cell_m)
 
     def degrees(
-        self, east: NDArray[np.float64], north: NDArray[np.float64], *, threads: int | None = None
+        self, east: NDArray[np.float64], north: NDArray[np.float64], *, run: Run = LOCAL
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the WGS84 longitude and latitude of metres."""
         lng, lat = np.empty_like(east), np.empty_like(north)
@@ -43,7 +43,7 @@ class Grid:
             lng[part], lat[part] = self._transform(east[part], north[part], "INVERSE")
 
         ranges = ((start, min(start + _BATCH, len(east))) for start in range(0, len(east), _BATCH))
-        run_ranges(work, ranges, threads=threads)
+        run.ranges(work, ranges)
         return lng, lat
 
     def slots(self, epoch_ms: NDArray[np.int64]) -> NDArray[np.int64]:

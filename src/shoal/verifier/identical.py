@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.errors import CannotCheck
+from shoal.run import LOCAL, Run
 from shoal.verifier.arrays import spread
 from shoal.verifier.search import covering, holders, index_boxes, index_rarest, mark_boxes
 from shoal.verifier.truth import check_some
@@ -36,7 +37,7 @@ def check_identical(
     witnesses: Witnesses | None = None,
     stated: int | None = None,
     level: str = "member",
-    threads: int | None = None,
+    run: Run = LOCAL,
 ) -> None:
     """Check the claim `k-anonymity(k)`.
 
@@ -56,10 +57,10 @@ def check_identical(
     findings.figures["groups"] = len(unique)
     findings.figures["min_group"] = int(unique.weights.min()) if len(unique) else 0
     if level == "group" and witnesses is None:
-        _check_one_way(findings, people, unique, k, stated, threads)
+        _check_one_way(findings, people, unique, k, stated, run)
         return
     if stated is not None:
-        _check_partly(findings, people, unique, k, stated, threads)
+        _check_partly(findings, people, unique, k, stated, run)
         return
     inside = np.zeros(len(people), dtype=bool)
     persons = np.zeros(len(unique), dtype=np.int64)
@@ -68,7 +69,7 @@ def check_identical(
         inside[witnesses.users[own]] = True
         persons += np.bincount(records.groups[witnesses.records[own]], minlength=len(unique))
     else:
-        for start, (user, record, _) in _pairs(people, unique, whole=True, threads=threads):
+        for start, (user, record, _) in _pairs(people, unique, whole=True, run=run):
             inside[start + user] = True
             persons += np.bincount(record, minlength=len(unique))
     left_out = int((~inside & (people.counts > 0)).sum())
@@ -77,17 +78,17 @@ def check_identical(
     findings.figures["min_cover"] = 0 if left_out else findings.figures["min_group"]
 
 
-def _pairs(people: Crowd, unique: Records, *, whole: bool, threads: int | None) -> Iterator[tuple[int, Pairs]]:
+def _pairs(people: Crowd, unique: Records, *, whole: bool, run: Run) -> Iterator[tuple[int, Pairs]]:
     """Yield who has a sample in every box of which record, block by block, with the index of the block's first user."""
     index = None
     for start, part in people.parts():
-        index = index or index_rarest(unique, part, threads=threads)
+        index = index or index_rarest(unique, part, run=run)
         for first in range(0, len(part), _USERS):
             users = np.arange(first, min(first + _USERS, len(part)))
-            yield start, covering(part, index, users, whole=whole, threads=threads)
+            yield start, covering(part, index, users, whole=whole, run=run)
 
 
-def _check_partly(findings: Findings, people: Crowd, unique: Records, k: int, stated: int, threads: int | None) -> None:
+def _check_partly(findings: Findings, people: Crowd, unique: Records, k: int, stated: int, run: Run) -> None:
     """Check what must be true whichever samples were suppressed.
 
     Every group has at least k users with a sample in each of its boxes; and even if everybody were in the group
@@ -95,7 +96,7 @@ def _check_partly(findings: Findings, people: Crowd, unique: Records, k: int, st
     """
     persons = np.zeros(len(unique), dtype=np.int64)
     least = people.counts.copy()
-    for start, (user, record, outside) in _pairs(people, unique, whole=False, threads=threads):
+    for start, (user, record, outside) in _pairs(people, unique, whole=False, run=run):
         persons += np.bincount(record, minlength=len(unique))
         np.minimum.at(least, start + user, outside)
     _check_persons(findings, persons, k, unique.weights)
@@ -103,9 +104,7 @@ def _check_partly(findings: Findings, people: Crowd, unique: Records, k: int, st
         findings.fail("suppression", "More samples are outside every group than were stated to be suppressed.")
 
 
-def _check_one_way(
-    findings: Findings, people: Crowd, unique: Records, k: int, stated: int | None, threads: int | None
-) -> None:
+def _check_one_way(findings: Findings, people: Crowd, unique: Records, k: int, stated: int | None, run: Run) -> None:
     """Check what can be seen, without an audit, where a box may be about some of its group only.
 
     Every group has at least k users all of whose samples are inside its record, every box holds a sample of one of
@@ -118,7 +117,7 @@ def _check_one_way(
     for start, part in people.parts():
         for first in range(0, len(part), _USERS):
             last = min(first + _USERS, len(part))
-            ends, record = holders(index, part.offsets[first : last + 1], part.t, part.x, part.y, threads=threads)
+            ends, record = holders(index, part.offsets[first : last + 1], part.t, part.x, part.y, run=run)
             user = first + spread(np.diff(ends))
             inside[start + user] = True
             persons += np.bincount(record, minlength=len(unique))

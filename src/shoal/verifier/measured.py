@@ -5,17 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from shoal.progress import SILENT
+from shoal.run import LOCAL, Run
 from shoal.verifier.check import verify
 
 if TYPE_CHECKING:
-    from shoal.progress import Progress
     from shoal.release import Release
 
 __all__ = ["with_measured_claim"]
 
 
-def with_measured_claim(release: Release, *, threads: int | None = None, progress: Progress = SILENT) -> Release:
+def with_measured_claim(release: Release, *, run: Run = LOCAL) -> Release:
     """Return a release that a method has just made with the strongest claim about windows that it was found to hold.
 
     A release that claims `kte-cover(k, τ)` without a measured leakage is checked in memory, against the people it was
@@ -30,6 +29,6 @@ def with_measured_claim(release: Release, *, threads: int | None = None, progres
     """
     if release.members is None or release.claim.name != "kte-cover" or release.claim.leakage_share is not None:
         return release
-    verdict = verify(release.members.people, release, max_suppressed=1.0, threads=threads, progress=progress)
+    verdict = verify(release.members.people, release, max_suppressed=1.0, run=run)
     verdict.raise_if_broken()
     return release if verdict.shown is None else replace(release, claim=verdict.shown)

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from shoal.arrow import from_arrow_array, to_arrow_array
 from shoal.errors import CannotCheck
-from shoal.parallel import run_ranges
+from shoal.run import LOCAL, Run
 from shoal.verifier.arrays import blocks, distinct, fresh, narrow, spread, starts_of
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Original:
         return replace(self, offsets=offsets, t=self.t[samples], x=self.x[samples], y=self.y[samples])
 
 
-def from_trajectories(people: Trajectories, grid: Grid, threads: int | None) -> Original:
+def from_trajectories(people: Trajectories, grid: Grid, run: Run) -> Original:
     """Return Trajectories that are on the grid of the release; samples are sorted and made distinct where needed."""
     frame = people.frame
     if (frame.crs, frame.cell_m, frame.slot_s) != (grid.crs, grid.cell_m, grid.slot_s):
@@ -73,7 +73,7 @@ def from_trajectories(people: Trajectories, grid: Grid, threads: int | None) -> 
     t = narrow(people.t + np.int64(frame.origin_slot)) if frame.origin_slot else people.t
     if (np.diff(people.offsets) > 0).all() and _is_sorted(people.offsets, t, people.x, people.y):
         return Original(people.labels, people.offsets, t, people.x, people.y)
-    return arranged(spread(people.counts), t, people.x, people.y, people.labels, threads=threads)
+    return arranged(spread(people.counts), t, people.x, people.y, people.labels, run=run)
 
 
 def _is_sorted(offsets: NDArray[np.int64], t: NDArray[Any], x: NDArray[Any], y: NDArray[Any]) -> bool:
@@ -87,14 +87,14 @@ def _is_sorted(offsets: NDArray[np.int64], t: NDArray[Any], x: NDArray[Any], y: 
     return bool(ahead.all())
 
 
-def from_events(events: Events, options: ReadOptions, grid: Grid, threads: int | None) -> Original:
+def from_events(events: Events, options: ReadOptions, grid: Grid, run: Run) -> Original:
     """Put events on the grid, leave out repeated samples, and screen the users. Cost: a sort of one number a row."""
-    t, x, y, lost = _granules(events, grid, threads)
+    t, x, y, lost = _granules(events, grid, run)
     users = events.users
     unplaced = int(lost.sum())
     if unplaced:
         users, t, x, y = users[~lost], t[~lost], x[~lost], y[~lost]
-    everyone = arranged(users, t, x, y, events.labels, threads=threads)
+    everyone = arranged(users, t, x, y, events.labels, run=run)
     few = everyone.counts < options.min_samples
     idle = np.zeros(len(everyone), dtype=bool)
     if options.min_active_days > 1:
@@ -109,7 +109,7 @@ def from_events(events: Events, options: ReadOptions, grid: Grid, threads: int |
 
 
 def _granules(
-    events: Events, grid: Grid, threads: int | None
+    events: Events, grid: Grid, run: Run
 ) -> tuple[NDArray[Any], NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]:
     """Return (t, x, y) of every event, and which events the CRS can't hold."""
     lng, lat, east, north = events.lng, events.lat, events.east, events.north
@@ -132,7 +132,7 @@ def _granules(
             column, row = (np.where(lost[part], 0.0, values) for values in (column, row))
         x[part], y[part] = column, row
 
-    run_ranges(work, _chunks(len(events)), threads=threads)
+    run.ranges(work, _chunks(len(events)))
     return t, x, y, lost
 
 
@@ -141,7 +141,7 @@ def _chunks(rows: int) -> Iterator[tuple[int, int]]:
 
 
 def arranged(
-    users: NDArray[Any], t: NDArray[Any], x: NDArray[Any], y: NDArray[Any], labels: Any, *, threads: int | None = None
+    users: NDArray[Any], t: NDArray[Any], x: NDArray[Any], y: NDArray[Any], labels: Any, *, run: Run = LOCAL
 ) -> Original:
     """Sort rows by user and sample and leave out repeated ones; labels without rows are left out as well.
 
@@ -158,19 +158,17 @@ def arranged(
         users, t, x, y = (column[once] for column in ordered)
         offsets = np.searchsorted(users, np.arange(len(labels) + 1))
     else:
-        packed = _packed(columns, lows, bits, threads)
+        packed = _packed(columns, lows, bits, run)
         present = np.arange(highs[0] + 1 if len(users) else 0, dtype=np.int64)
         offsets = np.full(len(labels) + 1, len(packed), dtype=np.int64)
         offsets[: len(present)] = np.searchsorted(packed, present << sum(bits[1:]))
-        t, x, y = _unpacked(packed, columns[1:], lows[1:], bits[1:], threads)
+        t, x, y = _unpacked(packed, columns[1:], lows[1:], bits[1:], run)
     full = np.diff(offsets) > 0
     offsets = np.append(offsets[:-1][full], len(t)).astype(np.int64)
     return Original(labels if full.all() else labels.filter(to_arrow_array(full)), offsets, t, x, y)
 
 
-def _packed(
-    columns: tuple[NDArray[Any], ...], lows: list[int], bits: list[int], threads: int | None
-) -> NDArray[np.int64]:
+def _packed(columns: tuple[NDArray[Any], ...], lows: list[int], bits: list[int], run: Run) -> NDArray[np.int64]:
     """Return the distinct rows in order, each as one number."""
     packed = np.zeros(len(columns[0]), dtype=np.int64)
 
@@ -180,14 +178,14 @@ def _packed(
             packed[part] <<= size
             packed[part] |= column[part] - np.int64(low)
 
-    run_ranges(work, _chunks(len(packed)), threads=threads)
+    run.ranges(work, _chunks(len(packed)))
     packed.sort()
     once = fresh(packed)
     return packed if once.all() else packed[once]
 
 
 def _unpacked(
-    packed: NDArray[np.int64], like: tuple[NDArray[Any], ...], lows: list[int], bits: list[int], threads: int | None
+    packed: NDArray[np.int64], like: tuple[NDArray[Any], ...], lows: list[int], bits: list[int], run: Run
 ) -> list[NDArray[Any]]:
     """Return the last columns of packed rows, of the same types as before."""
     columns = [np.empty(len(packed), dtype=column.dtype) for column in like]
@@ -198,7 +196,7 @@ def _unpacked(
             column[start:stop] = (rest & ((1 << size) - 1)) + low
             rest = rest >> size
 
-    run_ranges(work, _chunks(len(packed)), threads=threads)
+    run.ranges(work, _chunks(len(packed)))
     return columns
 
 

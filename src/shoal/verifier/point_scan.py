@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal.parallel import ahead, run_ranges
+from shoal.parallel import ahead
+from shoal.run import LOCAL, Run
 from shoal.verifier.arrays import fresh
 from shoal.verifier.published import read_points
 from shoal.verifier.scan import report_form
@@ -57,7 +58,7 @@ class _Runs:
     last: tuple[int, int] | None = None
 
 
-def scan_points(findings: Findings, file: File, *, keep: bool, threads: int | None = None) -> PointScan | None:
+def scan_points(findings: Findings, file: File, *, keep: bool, run: Run = LOCAL) -> PointScan | None:
     """Read a file's points and check its values; None, with the failure noted, if they aren't there.
 
     What is wrong with single values is counted, and reported later by `check_point_values`. Cost: linear; memory: a
@@ -72,7 +73,7 @@ def scan_points(findings: Findings, file: File, *, keep: bool, threads: int | No
             break
         if len(columns):
             _count_order(odd, columns, runs)
-            _count_values(odd, columns, threads)
+            _count_values(odd, columns, run)
             _collect(runs, columns, keep=keep)
     report_form(findings, file, odd)
     if not readable:
@@ -115,7 +116,7 @@ def _count_order(odd: Counter[str], columns: Columns, runs: _Runs) -> None:
     odd["unsorted"] += int(np.count_nonzero(back))
 
 
-def _count_values(odd: Counter[str], columns: Columns, threads: int | None) -> None:
+def _count_values(odd: Counter[str], columns: Columns, run: Run) -> None:
     """Count rows with something missing, places off the Earth, and degrees with too many decimals."""
     wild = np.zeros(len(columns), dtype=bool)
     fine = np.zeros(len(columns), dtype=bool)
@@ -129,7 +130,7 @@ def _count_values(odd: Counter[str], columns: Columns, threads: int | None) -> N
             fine[part] |= np.rint(degrees * _SCALE) / _SCALE != degrees
 
     ranges = ((start, min(start + _CHUNK, len(columns))) for start in range(0, len(columns), _CHUNK))
-    run_ranges(work, ranges, threads=threads)
+    run.ranges(work, ranges)
     odd["wild"] += int(np.count_nonzero(wild))
     odd["fine"] += int(np.count_nonzero(fine & ~wild))
 

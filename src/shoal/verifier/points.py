@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from shoal.errors import CannotCheck, SettingsError
 from shoal.points import PointRelease
-from shoal.progress import SILENT
 from shoal.release import Claim, Release
+from shoal.run import LOCAL, Run
 from shoal.trajectories import Trajectories
 from shoal.verifier.audit import read_owners
 from shoal.verifier.fixes import open_fixes
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from shoal.progress import Progress
     from shoal.reading.options import ReadOptions
     from shoal.traces import Traces
     from shoal.verifier.fixes import Fixes
@@ -69,10 +68,7 @@ def verify_points(
     audit: str | Path | pa.Table | None = None,
     options: ReadOptions | None = None,
     claim: Claim | None = None,
-    memory: int | None = None,
-    threads: int | None = None,
-    work_dir: Path | None = None,
-    progress: Progress = SILENT,
+    run: Run = LOCAL,
 ) -> Verdict:
     """Check a release of points against the original it was made from: `verify` for points.
 
@@ -84,33 +80,31 @@ def verify_points(
     findings = Findings()
     if isinstance(original, Trajectories):
         raise CannotCheck("points are checked against fixes, not samples of the grid; give files, or Traces")
-    with progress.stage("reading the release"):
-        opened = _open(findings, release, claim, threads=threads)
+    with run.stage("reading the release"):
+        opened = _open(findings, release, claim, run=run)
     if opened is None:
         return findings.verdict(Claim("none", why="unreadable"))
     audit = opened.audit if audit is None else audit
     noisy = opened.claim.name == "geo-indistinguishability"
     if noisy and audit is None:
         raise CannotCheck("noise is checked with the private audit file; give it: --audit")
-    with progress.stage("reading the original"):
-        how = {"memory": memory, "threads": threads, "work_dir": work_dir, "progress": progress}
+    with run.stage("reading the original"):
+        how = {"memory": run.memory, "threads": run.threads, "work_dir": run.work_dir, "progress": run.progress}
         fixes = open_fixes(original, options, keep=noisy, **how)  # type: ignore[arg-type]
     _note_sizes(findings, fixes, opened.scan)
-    with progress.stage("looking for leaks"):
+    with run.stage("looking for leaks"):
         if opened.written:
             check_point_values(findings, opened.scan)
             _check_numbers(findings, opened.scan)
         if opened.counts is not None:
             check_point_counts(findings, opened.counts, len(opened.scan), int(opened.scan.counts.sum()))
-    with progress.stage("checking records and owners"):
+    with run.stage("checking records and owners"):
         _check_audit(findings, opened, fixes, audit)
     _note_result(findings, opened.claim, len(fixes.labels))
     return findings.verdict(opened.claim, opened.claim if noisy else Claim("none"))
 
 
-def _open(
-    findings: Findings, release: str | Path | PointRelease, claim: Claim | None, *, threads: int | None
-) -> _Opened | None:
+def _open(findings: Findings, release: str | Path | PointRelease, claim: Claim | None, *, run: Run) -> _Opened | None:
     """Read a release up to its records; None, with the failure noted, if it can't be understood so far."""
     if isinstance(release, PointRelease):
         from shoal.publishing.write import audit_table
@@ -134,7 +128,7 @@ def _open(
     check_header(findings, stated)
     check_metadata(findings, file, own=True)
     keep = header.claim.name == "geo-indistinguishability"
-    scan = scan_points(findings, file, keep=keep, threads=threads)
+    scan = scan_points(findings, file, keep=keep, run=run)
     if scan is None:
         return None
     if file.is_csv:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal.parallel import run_ranges
+from shoal.run import LOCAL, Run
 from shoal.verifier.arrays import blocks, fresh, spread, starts_of
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class Records:
     @cached_property
     def groups(self) -> NDArray[np.int64]:
         """Return each record the number of its group of identical records, numbered by first appearance."""
-        return np.arange(len(self)) if self.unlike else _groups(self, None)
+        return np.arange(len(self)) if self.unlike else _groups(self, LOCAL)
 
     def distinct(self) -> Records:
         """Return each group of identical records once, weighing as many people as the group's records together."""
@@ -120,12 +120,12 @@ class Catalogue:
         return self.uids.nbytes + self.groups.nbytes + self.weights.nbytes + self.unique.nbytes
 
 
-def catalogue(uids: NDArray[np.int64], records: Records, *, threads: int | None = None) -> Catalogue:
+def catalogue(uids: NDArray[np.int64], records: Records, *, run: Run = LOCAL) -> Catalogue:
     """Find identical records among those published under these numbers, and keep each kind once.
 
     Cost: linear, besides a sort of one number a record.
     """
-    groups = _groups(records, threads)
+    groups = _groups(records, run)
     return Catalogue(uids, groups, records.weights, _merged(records, groups))
 
 
@@ -138,13 +138,13 @@ def _merged(records: Records, groups: NDArray[np.int64]) -> Records:
     return replace(records.take(first), weights=weights, unlike=True)
 
 
-def _groups(records: Records, threads: int | None) -> NDArray[np.int64]:
+def _groups(records: Records, run: Run) -> NDArray[np.int64]:
     """Return each record the number of its boxes: found by a hash, then compared box by box."""
-    digest = _digests(records, threads)
+    digest = _digests(records, run)
     order = np.argsort(digest, kind="stable")
     new = fresh(digest[order])
     again = np.flatnonzero(~new)
-    if not _alike(records, order[again - 1], order[again], threads):
+    if not _alike(records, order[again - 1], order[again], run):
         return _groups_by_bytes(records)
     first = order[new]  # the sort is stable: the first of each group in the release
     number = np.empty(len(first), dtype=np.int64)
@@ -154,7 +154,7 @@ def _groups(records: Records, threads: int | None) -> NDArray[np.int64]:
     return groups
 
 
-def _digests(records: Records, threads: int | None) -> NDArray[np.uint64]:
+def _digests(records: Records, run: Run) -> NDArray[np.uint64]:
     """Hash every record: its boxes and their places in it."""
     digest = records.counts.astype(np.uint64)
     full = records.counts > 0
@@ -172,11 +172,11 @@ def _digests(records: Records, threads: int | None) -> NDArray[np.uint64]:
         if len(mixed):
             digest[start:stop][some] += np.add.reduceat(mixed, starts[some])
 
-    run_ranges(work, ((part.start, part.stop) for part in blocks(records.counts)), threads=threads)
+    run.ranges(work, ((part.start, part.stop) for part in blocks(records.counts)))
     return digest
 
 
-def _alike(records: Records, left: NDArray[np.int64], right: NDArray[np.int64], threads: int | None) -> bool:
+def _alike(records: Records, left: NDArray[np.int64], right: NDArray[np.int64], run: Run) -> bool:
     """Return whether these pairs of records are all identical."""
     if not np.array_equal(records.counts[left], records.counts[right]):
         return False
@@ -187,7 +187,7 @@ def _alike(records: Records, left: NDArray[np.int64], right: NDArray[np.int64], 
         if not np.array_equal(records.boxes.take(one, axis=0), records.boxes.take(other, axis=0)):
             differ.append(start)
 
-    run_ranges(work, ((part.start, part.stop) for part in blocks(records.counts[left])), threads=threads)
+    run.ranges(work, ((part.start, part.stop) for part in blocks(records.counts[left])))
     return not differ
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.parallel import ahead
+from shoal.run import LOCAL, Run
 from shoal.verifier.arrays import fresh, narrow, spread, starts_of
 from shoal.verifier.geometry import Polygons
 from shoal.verifier.published import read_columns
@@ -50,9 +51,7 @@ class _Rows:
     last: tuple[int, ...] | None = None
 
 
-def scan_file(
-    findings: Findings, file: File, grid: Grid, *, own: bool = True, threads: int | None = None
-) -> Scan | None:
+def scan_file(findings: Findings, file: File, grid: Grid, *, own: bool = True, run: Run = LOCAL) -> Scan | None:
     """Read a file's records and check its values; None, with the failure noted, if the boxes aren't there.
 
     `own` says that it is to be a shoal release to the letter; another tool's needs the columns of the boxes only.
@@ -70,15 +69,15 @@ def scan_file(
             break
         _count_order(odd, columns, rows)
         boxes = _granules(odd, columns, grid)
-        _count_derived(odd, columns, grid, threads)
+        _count_derived(odd, columns, grid, run)
         if polygons is not None:
-            polygons.look(columns, grid, threads)
+            polygons.look(columns, grid, run)
         _collect(rows, columns, boxes)
     report_form(findings, file, odd)
     if not readable:
         return None
     count = np.concatenate(rows.counts) if rows.counts else None
-    return Scan(_records(rows, count, threads, ordered=not odd["unsorted"]), odd, count, polygons)
+    return Scan(_records(rows, count, run, ordered=not odd["unsorted"]), odd, count, polygons)
 
 
 def report_form(findings: Findings, file: File, odd: Counter[str]) -> None:
@@ -134,7 +133,7 @@ def _granules(odd: Counter[str], columns: Columns, grid: Grid) -> NDArray[Any]:
     return boxes
 
 
-def _count_derived(odd: Counter[str], columns: Columns, grid: Grid, threads: int | None) -> None:
+def _count_derived(odd: Counter[str], columns: Columns, grid: Grid, run: Run) -> None:
     if "datetime" in columns:
         middle = columns["t_start"] + (columns["t_end"] - columns["t_start"]) // 2
         odd["times"] += _count((columns["datetime"] != middle) & columns.whole)
@@ -142,7 +141,7 @@ def _count_derived(odd: Counter[str], columns: Columns, grid: Grid, threads: int
     if given:
         east = (columns["x_min"].astype(np.float64) + columns["x_max"]) / 2
         north = (columns["y_min"].astype(np.float64) + columns["y_max"]) / 2
-        middle = dict(zip(("lng", "lat"), grid.degrees(east, north, threads=threads), strict=True))
+        middle = dict(zip(("lng", "lat"), grid.degrees(east, north, run=run), strict=True))
         same = np.all([_same_bits(columns[name], middle[name]) for name in given], axis=0)
         odd["places"] += _count(~same & columns.whole)
 
@@ -166,7 +165,7 @@ def _collect(rows: _Rows, columns: Columns, boxes: NDArray[Any]) -> None:
         rows.counts.append(columns["count"])
 
 
-def _records(rows: _Rows, count: NDArray[np.int32] | None, threads: int | None, *, ordered: bool) -> Catalogue:
+def _records(rows: _Rows, count: NDArray[np.int32] | None, run: Run, *, ordered: bool) -> Catalogue:
     """Make records of the rows, in the order (uid, t_start)."""
     boxes = _joined(rows.boxes)
     uids, lengths = (np.concatenate([np.empty(0, np.int64), *lists]) for lists in (rows.uids, rows.lengths))
@@ -179,7 +178,7 @@ def _records(rows: _Rows, count: NDArray[np.int32] | None, threads: int | None, 
     first = np.flatnonzero(fresh(uids))  # a record may go on in the next batch
     offsets = np.append(starts[first], starts[-1])
     weights = np.ones(len(first), dtype=np.int64) if count is None else count[offsets[:-1]].astype(np.int64)
-    return catalogue(uids[first], Records(offsets, boxes, weights), threads=threads)
+    return catalogue(uids[first], Records(offsets, boxes, weights), run=run)
 
 
 def _joined(chunks: list[NDArray[Any]]) -> NDArray[Any]:
@@ -194,7 +193,7 @@ def _joined(chunks: list[NDArray[Any]]) -> NDArray[Any]:
     return joined
 
 
-def records_of_release(release: Release, *, threads: int | None = None) -> Catalogue:
+def records_of_release(release: Release, *, run: Run = LOCAL) -> Catalogue:
     """Make records of a release that is still in memory."""
     boxes = release.boxes.reshape(-1, 6)
     if release.frame.origin_slot:
@@ -204,4 +203,4 @@ def records_of_release(release: Release, *, threads: int | None = None) -> Catal
     size = len(release.offsets) - 1
     weights = np.ones(size) if release.multiplicity is None else release.multiplicity
     records = Records(release.offsets.astype(np.int64), boxes, weights.astype(np.int64))
-    return catalogue(np.arange(size), records, threads=threads)
+    return catalogue(np.arange(size), records, run=run)

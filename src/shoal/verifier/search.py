@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from shoal.jit import jit
-from shoal.parallel import run_ranges
+from shoal.run import LOCAL, Run
 from shoal.verifier.arrays import spread, starts_of
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ def _rarest(
                     rows[r] = b
 
 
-def index_rarest(records: Records, people: Original, *, threads: int | None = None) -> BoxIndex:
+def index_rarest(records: Records, people: Original, *, run: Run = LOCAL) -> BoxIndex:
     """Index one box of each sound record: the one that fewest of these people's samples are in, as far as is known.
 
     Whoever has a sample in every box of a record has one in that box; any other box would do too, only slower.
@@ -189,7 +189,7 @@ def index_rarest(records: Records, people: Original, *, threads: int | None = No
     def work(start: int, stop: int) -> None:
         _rarest(records.offsets, records.boxes, records.sound, crowd, start, stop, rows)
 
-    run_ranges(work, _ranges(len(records)), threads=threads)
+    run.ranges(work, _ranges(len(records)))
     record = np.flatnonzero(rows >= 0)
     return _index(records, rows[record], record)
 
@@ -305,7 +305,7 @@ def covering(
     *,
     stop_at: int | None = None,
     whole: bool = True,
-    threads: int | None = None,
+    run: Run = LOCAL,
 ) -> Pairs:
     """Return the pairs of these users and records in which every box of the record holds a sample of the user.
 
@@ -319,7 +319,7 @@ def covering(
     def work(start: int, stop: int) -> None:
         found[start] = _pairs_of(samples, users[start:stop], index, stop_at or -1, whole=whole)
 
-    run_ranges(work, _ranges(len(users)), threads=threads)
+    run.ranges(work, _ranges(len(users)))
     return Pairs(*(_joined([found[start][side] for start in sorted(found)]) for side in range(3)))
 
 
@@ -384,7 +384,7 @@ def holders(
     y: NDArray[Any],
     *,
     stop_at: int | None = None,
-    threads: int | None = None,
+    run: Run = LOCAL,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Give, for each query, the records that hold all its points, each in some box: one-way.
 
@@ -399,7 +399,7 @@ def holders(
     def work(start: int, stop: int) -> None:
         found[start] = _holders_of(index, points, np.arange(start, stop), stop_at or -1, counts[start:stop])
 
-    run_ranges(work, _ranges(n_queries), threads=threads)
+    run.ranges(work, _ranges(n_queries))
     return starts_of(counts), _joined([found[start] for start in sorted(found)])
 
 
@@ -470,11 +470,7 @@ def _mark(
 
 
 def mark_boxes(
-    people: Original,
-    records: Records,
-    users: NDArray[np.int64],
-    record: NDArray[np.int64],
-    marked: NDArray[np.bool_],
+    people: Original, records: Records, users: NDArray[np.int64], record: NDArray[np.int64], marked: NDArray[np.bool_]
 ) -> None:
     """Mark the boxes of `record[p]` that hold a sample of `users[p]`, for each pair; sound records only.
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.parallel import run_ranges
+from shoal.run import LOCAL, Run
 from shoal.verifier.arrays import ROWS, blocks, fresh, spread
 from shoal.verifier.search import hold, mark_boxes
 
@@ -43,7 +43,7 @@ def check_members(
     tolerance: float,
     max_suppressed: float,
     level: str = "member",
-    threads: int | None = None,
+    run: Run = LOCAL,
 ) -> tuple[Crowd, Witnesses]:
     """Check truth, and suppression, with the members that an audit names.
 
@@ -58,7 +58,7 @@ def check_members(
     published = check_suppressed(
         findings,
         people,
-        lambda start, part: _check_part(part, records.unique, pairs, start, marked, threads),
+        lambda start, part: _check_part(part, records.unique, pairs, start, marked, run),
         declared=declared,
         tolerance=tolerance,
         max_suppressed=max_suppressed,
@@ -163,7 +163,7 @@ def _pairs(witnesses: Witnesses, records: Catalogue, users: int) -> _Pairs:
 
 
 def _check_part(
-    part: Original, records: Records, pairs: _Pairs, start: int, marked: NDArray[np.bool_], threads: int | None
+    part: Original, records: Records, pairs: _Pairs, start: int, marked: NDArray[np.bool_], run: Run
 ) -> tuple[int, NDArray[np.bool_]]:
     """Fill in the pairs of a part's users; give how many samples only some records hold, and which any does.
 
@@ -191,7 +191,7 @@ def _check_part(
             mixed.append(int((held[rows] & (tally < claimed[begin:end].take(spread(part.counts[begin:end])))).sum()))
 
     ranges = ((block.start, block.stop) for block in blocks(part.counts * np.maximum(claimed, 1), ROWS // 2))
-    run_ranges(work, ranges, threads=threads)
+    run.ranges(work, ranges)
     return sum(mixed), held
 
 

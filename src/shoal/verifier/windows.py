@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shoal.run import LOCAL, Run
 from shoal.verifier.arrays import distinct, starts_of
 from shoal.verifier.cover import cover_pairs
 from shoal.verifier.windows_search import look_through
@@ -48,7 +49,7 @@ def check_windows(
     slot_s: int,
     witnesses: Witnesses | None = None,
     exact: bool,
-    threads: int | None = None,
+    run: Run = LOCAL,
 ) -> None:
     """Check the claims `kte-cover(k, τ)` and `kte-anonymity(k, τ, ε)`.
 
@@ -59,7 +60,7 @@ def check_windows(
     to the end of the unbroken run of samples, on each side, that ALL those records hold; the longer side counts.
     The records that an audit claims are tried first, which changes nothing but the time. Cost: see `look_through`.
     """
-    people_of = _people_of(people, records, witnesses, threads)
+    people_of = _people_of(people, records, witnesses, run)
     nobodys = int((people_of == 0)[records.groups].sum())
     findings.fail_if(nobodys, "windows", f"{nobodys:,} records are nobody's: they cover no user from end to end.")
     published = int(records.weights.sum())
@@ -67,9 +68,7 @@ def check_windows(
     length = -(-asked.tau_s // slot_s)
     known = None if witnesses is None else _known(witnesses, records, len(people))
     weights = np.minimum(records.unique.weights, people_of)
-    tally = look_through(
-        people, records.unique, weights, length=length, k=asked.k, known=known, exact=exact, threads=threads
-    )
+    tally = look_through(people, records.unique, weights, length=length, k=asked.k, known=known, exact=exact, run=run)
     _report_cover(findings, tally, asked, exact=exact)
     _report_leakage(findings, tally, asked, slot_s)
 
@@ -87,15 +86,13 @@ def two_digits_up(share: float) -> float:
     return rounded if rounded >= share else round(rounded + 10.0**-digits, digits)
 
 
-def _people_of(
-    people: Original, records: Catalogue, witnesses: Witnesses | None, threads: int | None
-) -> NDArray[np.int64]:
+def _people_of(people: Original, records: Catalogue, witnesses: Witnesses | None, run: Run) -> NDArray[np.int64]:
     """Count whom each kind of record covers from end to end: with an audit its owners, else all who are covered."""
     if witnesses is not None:
         owned = witnesses.owned()
         pairs = distinct(records.groups[witnesses.records[owned]] * len(people) + witnesses.users[owned])
         return np.bincount(pairs // len(people), minlength=len(records.unique))
-    _, kind = cover_pairs(people, records.unique, np.arange(len(people)), threads=threads)
+    _, kind = cover_pairs(people, records.unique, np.arange(len(people)), run=run)
     return np.bincount(kind, minlength=len(records.unique))
 
 
@@ -118,10 +115,7 @@ def _report_cover(findings: Findings, tally: WindowTally, asked: Windows, *, exa
     findings.figures.setdefault("users_short", short)
     findings.figures.setdefault("min_cover", least if exact else min(asked.k, least))
     findings.figures.update(
-        tau_s=asked.tau_s,
-        windows=tally.windows,
-        windows_short=tally.short,
-        windows_ending_short=tally.ending_short,
+        tau_s=asked.tau_s, windows=tally.windows, windows_short=tally.short, windows_ending_short=tally.ending_short
     )
     if exact and tally.windows:
         values, times = np.unique(tally.counts, return_counts=True)

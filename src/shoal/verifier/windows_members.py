@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from shoal.jit import jit
-from shoal.parallel import run_ranges
+from shoal.run import LOCAL, Run
 from shoal.verifier.arrays import blocks
 from shoal.verifier.truth import check_each, check_suppressed, check_whole
 
@@ -53,7 +53,7 @@ def check_merged(
     declared: int,
     tolerance: float,
     max_suppressed: float,
-    threads: int | None = None,
+    run: Run = LOCAL,
 ) -> tuple[Crowd, Witnesses]:
     """Check truth and suppression with an audit that says when each member was merged: see `truth.check_members`.
 
@@ -65,7 +65,7 @@ def check_merged(
     published = check_suppressed(
         findings,
         people,
-        lambda start, part: _check_part(part, records.unique, claimed, start, declared != 0, threads),
+        lambda start, part: _check_part(part, records.unique, claimed, start, declared != 0, run),
         declared=declared,
         tolerance=tolerance,
         max_suppressed=max_suppressed,
@@ -95,7 +95,7 @@ def _claimed(witnesses: Witnesses, records: Catalogue, users: int) -> tuple[_Cla
 
 
 def _check_part(
-    part: Original, records: Records, claimed: _Claimed, start: int, suppressing: bool, threads: int | None
+    part: Original, records: Records, claimed: _Claimed, start: int, suppressing: bool, run: Run
 ) -> tuple[int, NDArray[np.bool_]]:
     """Check the pairs of a part's users; give how many samples only some records hold, and which any does."""
     held = np.zeros(len(part.t), dtype=bool)
@@ -109,7 +109,7 @@ def _check_part(
         with adding:
             mixed[0] += int(more)
 
-    run_ranges(work, ((block.start, block.stop) for block in blocks(counts, _WORK)), threads=threads)
+    run.ranges(work, ((block.start, block.stop) for block in blocks(counts, _WORK)))
     return mixed[0], held
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from shoal.jit import jit
-from shoal.parallel import run_ranges
+from shoal.run import LOCAL, Run
 from shoal.verifier.arrays import blocks
 from shoal.verifier.search import index_boxes
 from shoal.verifier.windows_holders import find_holders, no_holders
@@ -140,7 +140,7 @@ def look_through(
     known: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None,
     exact: bool,
     room: int = _REMEMBERED,
-    threads: int | None = None,
+    run: Run = LOCAL,
 ) -> WindowTally:
     """Look through all windows of `length` slots.
 
@@ -176,7 +176,7 @@ def look_through(
                 leaks[value] = leaks.get(value, 0) + time
             counts[start] = fitting[: own[0] if exact else 0].copy()
 
-    run_ranges(work, ((part.start, part.stop) for part in blocks(people.counts, _SAMPLES)), threads=threads)
+    run.ranges(work, ((part.start, part.stop) for part in blocks(people.counts, _SAMPLES)))
     far = np.array(sorted(leaks), np.int64)
     windows, short, ending_short, outside, told = sums.tolist()
     return WindowTally(

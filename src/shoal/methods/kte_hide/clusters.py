@@ -8,7 +8,7 @@ import numpy as np
 
 from shoal.interrupt import raise_if_asked
 from shoal.kernels.merge import owner_cost_pairs
-from shoal.parallel import run_ranges
+from shoal.run import LOCAL, Run
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,7 +25,7 @@ _NEAR, _SOON = 10.0, 0.2
 _ROUNDS = 20
 
 
-def spectral_labels(pieces: Pieces, k: int, *, threads: int | None = None) -> NDArray[np.int64]:
+def spectral_labels(pieces: Pieces, k: int, *, run: Run = LOCAL) -> NDArray[np.int64]:
     """Return every piece the number of its cluster among the pieces of its epoch.
 
     The affinity of two pieces is exp(-c/σ), with c the k-merge cost to both owners and σ the median of these, for
@@ -44,7 +44,7 @@ def spectral_labels(pieces: Pieces, k: int, *, threads: int | None = None) -> ND
             if clusters > 1:
                 label[here] = _clusters(_affinity(pieces, here), clusters)
 
-    run_ranges(work, [(n, n + 1) for n in range(len(edges) - 1)], threads=threads)
+    run.ranges(work, [(n, n + 1) for n in range(len(edges) - 1)])
     return label
 
 

@@ -15,10 +15,8 @@ from shoal.methods.kte_hide.records import own_first, piece_lists, stays
 from shoal.methods.kte_hide.sets import Hiding, find_sets
 from shoal.methods.protocol import CrowdMethod, Estimate
 from shoal.methods.records import merge_all
-from shoal.parallel import thread_count
-from shoal.progress import SILENT
 from shoal.release import Claim, Members, Release
-from shoal.store import NOTHING_KEPT
+from shoal.run import LOCAL, Run
 from shoal.units import Seconds  # noqa: TC001  pydantic needs it
 
 if TYPE_CHECKING:
@@ -26,8 +24,6 @@ if TYPE_CHECKING:
 
     from shoal.methods.kte_hide.pieces import Pieces
     from shoal.methods.kte_hide.sets import Sets
-    from shoal.progress import Progress
-    from shoal.store import Store
     from shoal.trajectories import Trajectories
 
 __all__ = ["KteHide"]
@@ -82,22 +78,15 @@ class KteHide(CrowdMethod):
             raise ValueError("tau must be a multiple of epsilon, such as --tau 60min --epsilon 30min")
         return self
 
-    def anonymize(
-        self,
-        people: Trajectories,
-        *,
-        threads: int | None = None,
-        progress: Progress = SILENT,
-        store: Store = NOTHING_KEPT,
-    ) -> Release:
+    def anonymize(self, people: Trajectories, *, run: Run = LOCAL) -> Release:
         """Return one record per user who has published samples; see the class for what it guarantees."""
         self.require_enough(people)
         pieces = cut(people, self.epsilon // people.frame.slot_s)
         windows = windows_of(pieces, self.tau // self.epsilon)
-        hiding = self._hiding(pieces, threads)
-        alive, sets = find_sets(pieces, windows, hiding, threads=threads, progress=progress, store=store)
+        hiding = self._hiding(pieces, run)
+        alive, sets = find_sets(pieces, windows, hiding, run=run)
         published, offsets, lists = piece_lists(pieces, alive, sets, windows.span)
-        box_offsets, boxes = merge_all(pieces, offsets, lists, "sum", threads=threads, progress=progress)
+        box_offsets, boxes = merge_all(pieces, offsets, lists, "sum", run=run)
         owners, per_user = np.unique(pieces.user[published], return_counts=True)
         samples = int(pieces.counts[published].sum())
         return Release(
@@ -117,12 +106,12 @@ class KteHide(CrowdMethod):
         """What its releases promise at least."""
         return Claim("kte-cover", k=self.k, tau_s=self.tau)
 
-    def estimate(self, people: Trajectories, *, threads: int | None = None) -> Estimate:
+    def estimate(self, people: Trajectories, *, run: Run = LOCAL) -> Estimate:
         """Return what `anonymize` would take: linear in the users active in each window."""
         pieces = min(people.samples, len(people) * (1 + int(np.ptp(people.t)) // (self.epsilon // people.frame.slot_s)))
         work = pieces * (1 + self.tau // self.epsilon) * (self.k - 1)
         memory = _SAMPLE_BYTES * people.samples + _WINDOW_BYTES * work
-        return Estimate(int(memory), _WINDOW_NS * work / 1e9 / thread_count(threads))
+        return Estimate(int(memory), _WINDOW_NS * work / 1e9 / run.workers)
 
     def require_enough(self, people: Trajectories) -> None:
         """Raise unless there are k people, and epochs are whole slots."""
@@ -130,11 +119,11 @@ class KteHide(CrowdMethod):
         if self.epsilon % people.frame.slot_s:
             raise SettingsError("epsilon must be a whole number of slots; choose another one, or another --slot")
 
-    def _hiding(self, pieces: Pieces, threads: int | None = None) -> Hiding:
+    def _hiding(self, pieces: Pieces, run: Run = LOCAL) -> Hiding:
         others = self.k - 1
         label = np.zeros(len(pieces.user), np.int64)
         if self.clusters == "spectral":
-            label = spectral_labels(pieces, self.k, threads=threads)
+            label = spectral_labels(pieces, self.k, run=run)
         return Hiding(self.k, others if self.reuse == "strict" else others - others // 2, label)
 
     def _parameters(self) -> dict[str, object]:

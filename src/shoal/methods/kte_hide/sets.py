@@ -19,8 +19,7 @@ from shoal.interrupt import raise_if_asked
 from shoal.kernels.kte import Others, Parts, arc_costs, hide_round, hold, task_of
 from shoal.kernels.kte_marks import Marks, Subset, forget_marks, keep_free, mark
 from shoal.methods.kte_hide.pieces import active_in, labels_in, same, subsets
-from shoal.parallel import run_ranges
-from shoal.progress import SILENT
+from shoal.run import LOCAL, Run
 from shoal.store import NOTHING_KEPT
 
 if TYPE_CHECKING:
@@ -29,8 +28,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.methods.kte_hide.pieces import Active, Pieces, Windows
-    from shoal.progress import Progress
-    from shoal.store import Store
 
 __all__ = ["Hiding", "Sets", "find_sets", "thin_out"]
 
@@ -91,13 +88,7 @@ def thin_out(pieces: Pieces, windows: Windows, hiding: Hiding, alive: NDArray[np
 
 
 def find_sets(
-    pieces: Pieces,
-    windows: Windows,
-    hiding: Hiding,
-    *,
-    threads: int | None = None,
-    progress: Progress = SILENT,
-    store: Store = NOTHING_KEPT,
+    pieces: Pieces, windows: Windows, hiding: Hiding, *, run: Run = LOCAL
 ) -> tuple[NDArray[np.bool_], list[Sets]]:
     """Return which pieces are published, and the hiding sets of every window; goes on from what the store holds.
 
@@ -106,10 +97,10 @@ def find_sets(
     window in which she is active. Cost: about linear in the pieces.
     """
     state = _begin(pieces, windows, hiding)
-    if not _go_on(state, hiding, store):
+    if not _go_on(state, hiding, run):
         thin_out(pieces, windows, hiding, state.alive)
     kept, reached = time.monotonic(), len(state.done)
-    with progress.stage("hiding sets", len(windows.numbers)) as advance:
+    with run.stage("hiding sets", len(windows.numbers)) as advance:
         advance(reached)
         while len(state.done) < len(windows.numbers):
             raise_if_asked()
@@ -118,7 +109,7 @@ def find_sets(
             together = subsets(active, hiding.label)
             dropped = _too_few(pieces, active, together, hiding)
             if not len(dropped):
-                target, dropped = _decide(pieces, active, window, together, hiding, state, threads)
+                target, dropped = _decide(pieces, active, window, together, hiding, state, run)
             if len(dropped):
                 state.alive[dropped] = False
                 _go_back(state, windows, int(pieces.epoch[dropped].min()) - windows.span + 1)
@@ -127,15 +118,15 @@ def find_sets(
             if len(state.done) > reached:
                 reached += 1
                 advance(1)
-            if store is not NOTHING_KEPT and time.monotonic() - kept > _KEPT_EVERY_S:
-                _save(state, store)
+            if run.store is not NOTHING_KEPT and time.monotonic() - kept > _KEPT_EVERY_S:
+                _save(state, run)
                 kept = time.monotonic()
     return state.alive, state.done
 
 
-def _save(state: _State, store: Store) -> None:
+def _save(state: _State, run: Run) -> None:
     """Keep what was decided so far."""
-    store.save(
+    run.store.save(
         "hiding-sets",
         {
             "alive": state.alive,
@@ -147,9 +138,9 @@ def _save(state: _State, store: Store) -> None:
     )
 
 
-def _go_on(state: _State, hiding: Hiding, store: Store) -> bool:
+def _go_on(state: _State, hiding: Hiding, run: Run) -> bool:
     """Take over what an earlier run has decided, if it was kept."""
-    kept = store.load("hiding-sets")
+    kept = run.store.load("hiding-sets")
     if kept is None:
         return False
     state.alive[:] = kept["alive"]
@@ -234,7 +225,7 @@ def _decide(
     together: Sequence[NDArray[np.int64]],
     hiding: Hiding,
     state: _State,
-    threads: int | None,
+    run: Run,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return everybody's targets in a window, and the pieces to suppress if there are not enough for all."""
     target = np.full((len(active.user), hiding.k - 1), -1)
@@ -249,7 +240,7 @@ def _decide(
             for n in range(start, stop):
                 short[n] = _hide(pieces, active, groups[n], place, window, hiding, state, target)
 
-        run_ranges(work, [(n, n + 1) for n in range(len(groups))], threads=threads)
+        run.ranges(work, [(n, n + 1) for n in range(len(groups))])
         return short
 
     split = [_parts(pieces, active, places, window, hiding.k) for places in together]

@@ -1,0 +1,132 @@
+"""Run: how work is carried out. Nothing in it changes a result."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shoal.errors import SettingsError
+from shoal.parallel import LOCAL_ENGINE, run_ranges, thread_count
+from shoal.progress import SILENT
+from shoal.store import NOTHING_KEPT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from contextlib import AbstractContextManager
+
+    from shoal.parallel import Engine
+    from shoal.progress import Progress
+    from shoal.store import Arrays, Store
+
+__all__ = ["LOCAL", "Run"]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Run:
+    """How work is carried out: the one object that every function with long work takes as `run`.
+
+    Parameters
+    ----------
+    threads
+        How many threads to use; None for all cores that the process may use.
+    memory
+        How many bytes the process may take; None for what is free.
+    work_dir
+        The folder for private spill files; None for the system's temporary folder, or that of an output.
+    progress
+        What draws the stages of the work; silent by default.
+    store
+        What keeps finished parts, so that an interrupted run can continue; keeps nothing by default.
+    engine
+        What carries out the parts of `map`: threads of this process.
+
+    Guarantee: results are the same, to the byte, whatever these are.
+
+    >>> Run(threads=2).workers
+    2
+    """
+
+    threads: int | None = None
+    memory: int | None = None
+    work_dir: str | Path | None = None
+    progress: Progress = SILENT
+    store: Store = NOTHING_KEPT
+    engine: Engine = LOCAL_ENGINE
+
+    def __post_init__(self) -> None:
+        if self.threads is not None and self.threads < 1:
+            raise SettingsError("threads must be at least 1; leave it out for all cores")
+        if self.memory is not None and self.memory < 0:
+            raise SettingsError("a limit of memory is a size above zero; give e.g. --memory 8GB")
+
+    def __repr__(self) -> str:
+        limits = {"threads": self.threads, "memory": self.memory, "work_dir": self.work_dir}
+        return f"Run({', '.join(f'{name}={value!r}' for name, value in limits.items() if value is not None)})"
+
+    @property
+    def scratch(self) -> Path:
+        """The folder for private spill files."""
+        return Path(self.work_dir or tempfile.gettempdir())
+
+    @property
+    def workers(self) -> int:
+        """How many threads work at the same time."""
+        return thread_count(self.threads)
+
+    def within(self, memory: int | None) -> Run:
+        """Return the same run with another limit of memory."""
+        return replace(self, memory=memory)
+
+    def stage(self, name: str, total: float | None = None) -> AbstractContextManager[Callable[[float], None]]:
+        """Open a stage of `total` units (None: unknown); the context is a function that advances it."""
+        return self.progress.stage(name, total)
+
+    def ranges(
+        self,
+        work: Callable[[int, int], object],
+        ranges: Iterable[tuple[int, int]],
+        *,
+        advance: Callable[[float], None] = lambda _: None,
+    ) -> None:
+        """Call `work(start, stop)` for every range on the threads of this run; see `shoal.parallel.run_ranges`."""
+        run_ranges(work, ranges, threads=self.threads, advance=advance)
+
+    def map(
+        self, name: str, function: Callable[[Any], Arrays], parts: Iterable[Any], *, sizes: Sequence[int]
+    ) -> list[Arrays]:
+        """Return `function(part)` for every part, in order; parts that the store holds are not computed again.
+
+        `function` is a module-level function, or a `functools.partial` of one with plain settings. A part is a
+        NamedTuple of arrays and holds all that the function needs, so that an engine may carry it out elsewhere.
+        Parts are taken from `parts` only as workers become free. `sizes` are what the progress of the stage `name`
+        counts.
+
+        >>> import numpy as np
+        >>> def squares(numbers):
+        ...     return {"squares": numbers**2}
+        >>> parts = [np.arange(3), np.arange(2)]
+        >>> [done["squares"].tolist() for done in LOCAL.map("squares", squares, parts, sizes=[3, 2])]
+        [[0, 1, 4], [0, 1]]
+        """
+        results: list[Arrays] = [{} for _ in sizes]
+        with self.stage(name, sum(sizes)) as advance:
+
+            def unfinished() -> Iterator[tuple[int, Any]]:
+                for number, part in enumerate(parts):
+                    kept = self.store.load(f"{name}-{number}")
+                    if kept is None:
+                        yield number, part
+                    else:
+                        results[number] = kept
+                        advance(sizes[number])
+
+            for number, done in self.engine.map(function, unfinished(), workers=self.workers):
+                self.store.save(f"{name}-{number}", done)
+                results[number] = done
+                advance(sizes[number])
+        return results
+
+
+LOCAL = Run()
