@@ -147,12 +147,11 @@ def _entry(attack: str) -> Attack:
 
 
 def _reading(more: dict[str, Any]) -> dict[str, Any]:
-    """Sort the keywords that are left into reading options and how to read; raises SettingsError for others."""
+    """Return the keywords that are left as reading options; raises SettingsError for others."""
     from shoal.reading.options import ReadOptions, read_options
 
-    how: dict[str, Any] = {name: more.pop(name) for name in ("memory", "work_dir") if name in more}
     options = more.pop("options", None)
     strange = sorted(set(more) - set(ReadOptions.model_fields))
     if strange:
         raise SettingsError(f"neither a setting of this attack nor a reading option: {', '.join(strange)}")
-    return {**how, "options": read_options(options, **more) if more else options}
+    return {"options": read_options(options, **more) if more else options}

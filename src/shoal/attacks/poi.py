@@ -111,7 +111,7 @@ def poi_scores(
     if min(diameter_m, stay_s, match_m) < 1:
         raise SettingsError("a place has a diameter, a stay lasts, and matching has a distance: give them above zero")
     with run.stage("find places", pairs.original.fixes + len(pairs.published.ms)) as advance:
-        how: dict[str, Any] = {"diameter_m": diameter_m, "stay_s": stay_s, "threads": run.threads, "advance": advance}
+        how: dict[str, Any] = {"diameter_m": diameter_m, "stay_s": stay_s, "run": run, "advance": advance}
         real = places_of(pairs.original, **how)
         seen = places_of(pairs.published, **how)
     # The records of a trace together, in the order of the traces.

@@ -82,13 +82,7 @@ def open_pairs(
         audit = audit_table(release)
     traces = original
     if not isinstance(traces, Traces):
-        how: dict[str, Any] = {
-            "memory": run.memory,
-            "threads": run.threads,
-            "work_dir": run.work_dir,
-            "progress": run.progress,
-        }
-        traces = read_traces(traces, options=options, **how)
+        traces = read_traces(traces, options=options, run=run)
     of = None if audit is None else _traces_of(traces, track, _owners(audit, uids, traces.labels))
     return Pairs(traces, track, of)
 

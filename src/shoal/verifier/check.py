@@ -361,7 +361,7 @@ def _check_audit(
         "declared": declared,
         "tolerance": tolerance,
         "max_suppressed": max_suppressed,
-        "threads": run.threads,
+        "run": run,
     }
     if witnesses.first is not None:
         return check_merged(findings, people, opened.records, witnesses, **given)

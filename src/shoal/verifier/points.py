@@ -89,8 +89,7 @@ def verify_points(
     if noisy and audit is None:
         raise CannotCheck("noise is checked with the private audit file; give it: --audit")
     with run.stage("reading the original"):
-        how = {"memory": run.memory, "threads": run.threads, "work_dir": run.work_dir, "progress": run.progress}
-        fixes = open_fixes(original, options, keep=noisy, **how)  # type: ignore[arg-type]
+        fixes = open_fixes(original, options, keep=noisy, run=run)
     _note_sizes(findings, fixes, opened.scan)
     with run.stage("looking for leaks"):
         if opened.written:
