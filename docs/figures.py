@@ -1,7 +1,8 @@
-"""Draws the figures of the pages: python docs/figures.py."""
+"""Draw the figures of the pages: python docs/figures.py."""
 
 from pathlib import Path
 
+import group
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
@@ -14,12 +15,12 @@ from shoal.trajectories import build
 
 FOLDER = Path(__file__).parent / "figures"
 COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7"]
-# Four two-sample trajectories (t, x) on which the constraints choose the sets of paper 003, Fig. 4, at k = 3.
+# Four two-sample trajectories (t, x). At k = 3 the constraints choose the sets of k-scale, Fig. 4, on them.
 TOY = [[(1, 5), (10, 4)], [(2, 0), (8, 2)], [(2, 9), (9, 10)], [(3, 6), (10, 6)]]
 
 
 def constraints():
-    """The toy of paper 003, Fig. 4: four trajectories and the records that each constraint makes of them."""
+    """Draw the example of k-scale, Fig. 4: four trajectories and the records that each constraint makes of them."""
     t, x = np.array(TOY, np.int32).reshape(-1, 2).T.copy()
     users = np.repeat(np.arange(4), 2)
     people = build(users, t, x, np.zeros_like(t), labels=pa.array([1, 2, 3, 4]), frame=Frame(crs=None))
@@ -58,9 +59,9 @@ def constraints():
 
 
 def accuracy(users=1000):
-    """Paper 003, Fig. 5: how large the boxes are that people's samples are published in, for k = 2, 5, 10.
+    """Draw k-scale, Fig. 5: the sizes of the boxes that people's samples are published in, for k = 2, 5, 10.
 
-    Also prints the shares that docs/papers/k-scale.md gives.
+    Also print the shares in the table of docs/papers/k-scale.md.
     """
     people = shoal.from_arrow(shoal.synthesize(users=users, seed=1))
     figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), sharey=True, layout="constrained")
@@ -93,5 +94,6 @@ if __name__ == "__main__":
     mpl.use("svg")
     mpl.rcParams["svg.hashsalt"] = "shoal"
     FOLDER.mkdir(exist_ok=True)
+    group.draw()
     constraints()
     accuracy()
