@@ -12,49 +12,77 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from shoal.attacks import attack
-    from shoal.errors import ShoalError
+    from shoal import methods
+    from shoal.attacks import Outcome, attack
+    from shoal.claim import Claim
+    from shoal.comparison import Compared, ComparedPoints, compare
+    from shoal.errors import CannotCheck, NotVerified, SettingsError, ShoalError
     from shoal.frame import Frame
-    from shoal.measure import k_gap, stretch_effort, unicity
+    from shoal.measure import Gaps, Unicity, k_gap, stretch_effort, unicity
     from shoal.merge import k_merge
-    from shoal.methods import GeoIndistinguishability, Glove, KConcealment, KScale, KteHide, Promesse, Shoal, Uniform
-    from shoal.points import PointRelease
-    from shoal.reading import from_arrow, from_pandas, from_polars, read, read_traces
-    from shoal.release import Claim, Release
+    from shoal.methods import (
+        GeoIndistinguishability,
+        Glove,
+        KConcealment,
+        KScale,
+        KteHide,
+        Method,
+        Promesse,
+        Shoal,
+        Uniform,
+    )
+    from shoal.pipeline import Published, publish
+    from shoal.reading import ReadOptions, from_arrow, from_pandas, from_polars, read, read_traces
+    from shoal.release import Release
     from shoal.run import Run
     from shoal.seen import read_release
     from shoal.synth import synthesize
     from shoal.traces import Traces
     from shoal.trajectories import Trajectories
-    from shoal.utility import evaluate
-    from shoal.verifier import verify
+    from shoal.utility import Evaluation, evaluate
+    from shoal.verifier import Verdict, verify
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "CannotCheck",
     "Claim",
+    "Compared",
+    "ComparedPoints",
+    "Evaluation",
     "Frame",
+    "Gaps",
     "GeoIndistinguishability",
     "Glove",
     "KConcealment",
     "KScale",
     "KteHide",
-    "PointRelease",
+    "Method",
+    "NotVerified",
+    "Outcome",
     "Promesse",
+    "Published",
+    "ReadOptions",
     "Release",
     "Run",
+    "SettingsError",
     "Shoal",
     "ShoalError",
     "Traces",
     "Trajectories",
+    "Unicity",
     "Uniform",
+    "Verdict",
     "attack",
+    "compare",
     "evaluate",
     "from_arrow",
     "from_pandas",
     "from_polars",
     "k_gap",
     "k_merge",
+    "methods",
+    "publish",
     "read",
     "read_release",
     "read_traces",
@@ -66,29 +94,43 @@ __all__ = [
 
 # Imported on first use, so that `shoal --help` does not pay for numba, DuckDB and PROJ.
 _HOME = {
-    "Claim": "release",
+    "CannotCheck": "errors",
+    "Claim": "claim",
+    "Compared": "comparison",
+    "ComparedPoints": "comparison",
+    "Evaluation": "utility",
     "Frame": "frame",
+    "Gaps": "measure",
     "GeoIndistinguishability": "methods",
     "Glove": "methods",
     "KConcealment": "methods",
     "KScale": "methods",
     "KteHide": "methods",
-    "PointRelease": "points",
+    "Method": "methods",
+    "NotVerified": "errors",
+    "Outcome": "attacks",
     "Promesse": "methods",
+    "Published": "pipeline",
+    "ReadOptions": "reading",
     "Release": "release",
     "Run": "run",
+    "SettingsError": "errors",
     "Shoal": "methods",
     "ShoalError": "errors",
     "Traces": "traces",
     "Trajectories": "trajectories",
+    "Unicity": "measure",
     "Uniform": "methods",
+    "Verdict": "verifier",
     "attack": "attacks",
+    "compare": "comparison",
     "evaluate": "utility",
     "from_arrow": "reading",
     "from_pandas": "reading",
     "from_polars": "reading",
     "k_gap": "measure",
     "k_merge": "merge",
+    "publish": "pipeline",
     "read": "reading",
     "read_release": "seen",
     "read_traces": "reading",
@@ -100,6 +142,8 @@ _HOME = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "methods":
+        return importlib.import_module("shoal.methods")
     if name not in _HOME:
         raise AttributeError(f"module 'shoal' has no attribute {name!r}")
     return getattr(importlib.import_module(f"shoal.{_HOME[name]}"), name)

@@ -9,52 +9,62 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from shoal.attacks.poi import poi_scores
 from shoal.errors import SettingsError
 from shoal.interrupt import raise_if_asked
 from shoal.measure.precision import Precision, precision
 from shoal.memory import require_memory
-from shoal.methods import METHODS, BoxMethod, CrowdMethod
-from shoal.run import LOCAL, Run
-from shoal.tables import refuse_table, save_rows
+from shoal.methods import METHODS
+from shoal.reading import read, read_traces
+from shoal.run import LOCAL
+from shoal.seen.pairs import Pairs, Track, open_pairs
+from shoal.tables import save_rows
+from shoal.traces import Traces
 from shoal.trajectories import Trajectories
+from shoal.utility import evaluate_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
 
+    from shoal.methods import Method
     from shoal.progress import Progress
+    from shoal.reading.options import ReadOptions
+    from shoal.run import Run
 
+__all__ = ["RAW", "Compared", "ComparedPoints", "Contest", "compare", "contests", "read_for", "save_table"]
 
-__all__ = ["Compared", "Contest", "compare", "contests", "refuse_table", "save_table"]
-
-# The words that may follow a method's name, and what they stand for.
-VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
-    "shoal": {effort: {"effort": effort} for effort in ("quick", "normal", "thorough")},
-    "k-scale": {
-        **{constraint: {"constraint": constraint} for constraint in ("nu-k-pick", "k-pick", "full")},
-        "marginal": {"picking": "marginal"},
-    },
-    "glove": {**{merge: {"merge": merge} for merge in ("k-merge", "two-stage")}, "loose": {"variant": "loose"}},
-    "uniform": {
-        f"{cell}/{slot}": {"cell_m": cell, "slot_s": slot}
-        for cell, slot in (("1km", "1h"), ("2km", "2h"), ("5km", "4h"), ("20km", "8h"))
-    },
-    "kte-hide": {span: {"tau": span, "epsilon": span} for span in ("10min", "30min", "60min", "2h", "4h")},
-}
+RAW = "raw"  # fixes as they are, the control of point methods
+_FEW_TRACES = 20  # to warm up with
 _CLEAR_PEAK, _STATUS = Path("/proc/self/clear_refs"), Path("/proc/self/status")
 
 
 @dataclass(frozen=True)
 class Contest:
-    """One run of a comparison: what it was called, and the method with its parameters."""
+    """One run of a comparison: what it was called, and the method with its settings; None for raw data."""
 
     name: str
-    method: BoxMethod
+    method: Method | None
+
+    @property
+    def k(self) -> int | None:
+        """Among how many everyone is hidden; None for methods without a k."""
+        return None if self.method is None else self.method.among
+
+    @property
+    def takes(self) -> str:
+        """What the run works on: samples or fixes."""
+        return "fixes" if self.method is None else self.method.takes
 
 
 @dataclass(frozen=True, kw_only=True)
 class Compared:
-    """One line of the table. `peak_memory_bytes` is the whole process's, None where the system does not tell."""
+    """One line of the table of box methods: what they claim, how precise they are, and what they cost.
+
+    `peak_memory_bytes` is the whole process's, None where the system does not tell.
+    """
 
     method: str
     k: int | None
@@ -69,86 +79,195 @@ class Compared:
         return {**named, **asdict(self.precision), "seconds": self.seconds, "peak_memory_bytes": self.peak_memory_bytes}
 
 
-def contests(names: Sequence[str], ks: Sequence[int]) -> list[Contest]:
-    """Return a contest for every k and method; a name is a method's, alone or with a variant: `k-scale:full`.
+@dataclass(frozen=True, kw_only=True)
+class ComparedPoints:
+    """One line of the table of point methods: privacy (places found again), utility, size and time.
 
-    Raises SettingsError, with the choices, for what is not known.
+    See `shoal.utility.Evaluation` and the attack `poi`. `seconds` is `anonymize` alone, without reading, writing and
+    verifying. Scores are None where nobody stays anywhere.
+    """
 
-    Methods without a k run once.
+    method: str
+    claim: str
+    fscore: float | None
+    precision: float | None
+    recall: float | None
+    spatial_error_m: float | None
+    query_distortion: float
+    query_distortion_low: float
+    query_distortion_high: float
+    compression: float
+    seconds: float | None
+    traces: int
+    records: int
+    points: int
 
-    >>> [(one.name, one.method.among) for one in contests(["shoal", "k-scale:full"], [2, 5])]
+    def to_dict(self) -> dict[str, Any]:
+        """Return the line as it is saved: aggregates only."""
+        return asdict(self)
+
+
+def contests(names: Sequence[str], ks: Sequence[int] = (2,)) -> list[Contest]:
+    """Return a run for every k and method; methods without a k run once.
+
+    A name is a method's, alone or with a variant or a value after a colon: `k-scale:full`, `promesse:200m`; `raw` are
+    fixes as they are. Raises SettingsError, with the choices, for what is not known, and for methods of samples and of
+    fixes together: they are judged by different figures.
+
+    >>> [(one.name, one.k) for one in contests(["shoal", "k-scale:full"], [2, 5])]
     [('shoal', 2), ('k-scale:full', 2), ('shoal', 5), ('k-scale:full', 5)]
+    >>> [one.name for one in contests(["raw", "promesse:200m", "geo-indistinguishability:ln(4)/200"])]
+    ['raw', 'promesse:200m', 'geo-indistinguishability:ln(4)/200']
     """
     if not names or not ks:
         raise SettingsError("name at least one method and one k: --methods shoal,k-scale --k 2,5")
     runs = [Contest(name, _method(name, k)) for k in dict.fromkeys(ks) for name in dict.fromkeys(names)]
-    return list({(contest.name, contest.method.among): contest for contest in runs}.values())
+    if len({contest.takes for contest in runs}) > 1:
+        points = [name for name, method in METHODS.items() if method.takes == "fixes"]
+        raise SettingsError(
+            f"methods of points ({', '.join(points)}, {RAW}) and of boxes are judged by different figures; "
+            "compare them one after the other"
+        )
+    return list({(contest.name, contest.k): contest for contest in runs}.values())
 
 
-def compare(people: Trajectories, runs: Sequence[Contest], *, run: Run = LOCAL) -> list[Compared]:
+def read_for(
+    runs: Sequence[Contest], source: Sequence[str | Path], options: ReadOptions, *, run: Run = LOCAL
+) -> Trajectories | Traces:
+    """Read what the methods of a comparison work on."""
+    reader = read_traces if runs[0].takes == "fixes" else read
+    return reader(list(source), options=options, run=run)
+
+
+def compare(
+    people: Trajectories | Traces,
+    runs: Sequence[Contest] | Sequence[str],
+    *,
+    k: Sequence[int] = (2,),
+    queries: int = 1000,
+    seed: int = 0,
+    run: Run = LOCAL,
+) -> list[Compared] | list[ComparedPoints]:
     """Run every method on the same people and measure what it makes of them; nothing is published.
 
-    Output: a line for each run, in its order. `seconds` is `anonymize` alone, without reading, writing and verifying;
-    each method first runs on a few people, so that nothing is compiled in it. Raises TooFewUsers, and TooLarge before
-    any run if one of them would not fit into memory. Cost: that of the runs, one after the other.
+    Input: people as the methods take them (`shoal.read` or `shoal.read_traces`), and the runs: `contests(...)`, or
+    names of methods, run for every `k`. `queries` and `seed` are those of the range queries on points; noise is the
+    system's. Output: a line for each run, in its order. `seconds` is `anonymize` alone, without reading, writing and
+    verifying; each method first runs on a few people, so that nothing is compiled in it. Raises TooFewUsers, and
+    TooLarge before any run if one of them would not fit into memory. Cost: that of the runs, one after the other.
 
     >>> import shoal
     >>> people = shoal.from_arrow(shoal.synthesize(users=50, days=2, seed=1))
-    >>> [str(line.claim) for line in compare(people, contests(["shoal", "k-scale"], [3]))]
+    >>> [str(line.claim) for line in compare(people, ["shoal", "k-scale"], k=[3])]
     ['k-anonymity(3)', 'cover(3)']
+    >>> table = shoal.synthesize(users=5, kind="gps", scene="town", days=1, seed=1)
+    >>> lines = compare(shoal.read_traces(table), ["raw", "promesse:100m"])
+    >>> lines[0].fscore, lines[1].fscore < 0.5
+    (1.0, True)
     """
-    for contest in runs:
-        contest.method.require_enough(people)
+    chosen = _chosen(runs, k)
+    for contest in chosen:
+        if contest.method is None:
+            continue
+        contest.method.require(people)
         needed = contest.method.estimate(people, run=run).memory_bytes
         require_memory(needed, contest.name, "leave it out of --methods or compare fewer people", limit=run.memory)
-    lines = []
-    with run.stage("runs", len(runs)) as advance:
-        for contest in runs:
-            lines.append(_measured(contest, people, _named(run, f"{contest.name}, k = {contest.method.among}: ")))
+    lines: list[Any] = []
+    with run.stage("runs", len(chosen)) as advance:
+        for contest in chosen:
+            within = replace(run, progress=_Prefixed(run.progress, f"{contest.name}, k = {contest.k}: "))
+            if isinstance(people, Traces):
+                lines.append(_measured_points(contest, people, queries, seed, run))
+            else:
+                lines.append(_measured(contest, people, within))
             raise_if_asked()
             advance(1)
     return lines
 
 
-def save_table(lines: Sequence[Compared], path: Path, *, overwrite: bool = False) -> None:
+def save_table(lines: Sequence[Compared] | Sequence[ComparedPoints], path: Path, *, overwrite: bool = False) -> None:
     """Save the table as CSV, JSON or Parquet, by its ending; it is there whole or not at all."""
-    save_rows([line.to_dict() for line in lines], path, kinds={"peak_memory_bytes": int}, overwrite=overwrite)
+    kinds = {"peak_memory_bytes": int} if isinstance(lines[0], Compared) else {}
+    save_rows([line.to_dict() for line in lines], path, kinds=kinds, overwrite=overwrite)
 
 
-def _method(name: str, k: int) -> BoxMethod:
+def _chosen(runs: Sequence[Contest] | Sequence[str], k: Sequence[int]) -> list[Contest]:
+    named = [one for one in runs if isinstance(one, str)]
+    return contests(named, k) if named else [one for one in runs if isinstance(one, Contest)]
+
+
+def _method(name: str, k: int) -> Method | None:
+    """Return the method of a name, with the settings that its variant stands for."""
     plain, colon, variant = name.partition(":")
-    kind = METHODS.get(plain)
-    if kind is None or not issubclass(kind, BoxMethod):
+    if name == RAW:
+        return None
+    if plain not in METHODS:
         raise SettingsError(f"no such method; choose among: {', '.join(_choices())}")
-    known = VARIANTS.get(plain, {})
-    if colon and variant not in known:
-        also = [choice for choice in _choices() if choice.partition(":")[0] == plain]
-        raise SettingsError(f"no such variant of {plain}; choose among: {', '.join(also)}")
-    given = known.get(variant, {})
-    return kind(k=k, **given) if issubclass(kind, CrowdMethod) else kind(**given)
+    kind = METHODS[plain]
+    given: dict[str, Any] = {"k": k} if "k" in kind.model_fields else {}
+    if not colon:
+        return kind(**given)
+    if variant in kind.variants:
+        return kind(**given, **kind.variants[variant])
+    if kind.value_setting is not None:
+        return kind(**given, **{kind.value_setting: variant})
+    also = [choice for choice in _choices() if choice.partition(":")[0] == plain]
+    raise SettingsError(f"no such variant of {plain}; choose among: {', '.join(also)}")
 
 
 def _choices() -> list[str]:
     """Return everything that can be compared."""
-    boxes = [plain for plain, kind in METHODS.items() if issubclass(kind, BoxMethod)]
-    return [name for plain in boxes for name in (plain, *(f"{plain}:{word}" for word in VARIANTS.get(plain, {})))]
+    return [RAW, *(name for plain, kind in METHODS.items() for name in (plain, *_variants(plain, kind)))]
+
+
+def _variants(plain: str, kind: type[Method]) -> list[str]:
+    return [f"{plain}:{word}" for word in kind.variants]
 
 
 def _measured(contest: Contest, people: Trajectories, run: Run) -> Compared:
-    contest.method.anonymize(_few(people, contest.method.among or 2), run=run)
+    method = contest.method
+    if method is None:
+        raise SettingsError(f"{RAW} is compared with methods of points only")
+    method.anonymize(_few(people, method.among or 2), run=replace(run, progress=LOCAL.progress))
     gc.collect()
     peak_known = _forget_peak()
     started = time.perf_counter()
-    release = contest.method.anonymize(people, run=run)
+    release = method.anonymize(people, run=run)
     seconds = time.perf_counter() - started
-    peak = _peak_bytes() if peak_known else None
     return Compared(
         method=contest.name,
-        k=contest.method.among,
+        k=contest.k,
         claim=str(release.claim),
         precision=precision(release),
         seconds=seconds,
-        peak_memory_bytes=peak,
+        peak_memory_bytes=_peak_bytes() if peak_known else None,
+    )
+
+
+def _measured_points(contest: Contest, traces: Traces, queries: int, seed: int, run: Run) -> ComparedPoints:
+    pairs = Pairs(traces, Track(traces.offsets, traces.ms, traces.lng, traces.lat), np.arange(len(traces)))
+    claim, seconds = "none", None
+    quiet = replace(run, progress=LOCAL.progress)
+    if contest.method is not None:
+        contest.method.anonymize(_few_traces(traces), run=quiet)
+        started = time.perf_counter()
+        release = contest.method.anonymize(traces, run=quiet)
+        seconds = time.perf_counter() - started
+        pairs, claim = open_pairs(traces, release), str(release.claim)
+    found = evaluate_pairs(pairs, queries=queries, seed=seed, run=quiet)
+    return ComparedPoints(
+        method=contest.name,
+        claim=claim,
+        **poi_scores(pairs, run=quiet).means(),
+        spatial_error_m=found.spatial_error_m,
+        query_distortion=found.query_distortion,
+        query_distortion_low=found.query_distortion_low,
+        query_distortion_high=found.query_distortion_high,
+        compression=found.compression,
+        seconds=seconds,
+        traces=len(traces),
+        records=found.records,
+        points=found.points,
     )
 
 
@@ -160,8 +279,17 @@ def _few(people: Trajectories, k: int) -> Trajectories:
     return Trajectories(people.offsets[: n + 1], *columns, people.frame, people.labels[:n])
 
 
+def _few_traces(traces: Traces) -> Traces:
+    """Return the first traces."""
+    n = min(len(traces), _FEW_TRACES)
+    end = int(traces.offsets[n])
+    columns = traces.ms[:end], traces.lng[:end], traces.lat[:end]
+    people = int(traces.users[n - 1]) + 1
+    return Traces(traces.offsets[: n + 1], *columns, traces.users[:n], traces.labels[:people], traces.frame)
+
+
 def _forget_peak() -> bool:
-    """Let the system begin a new peak of this process's memory; say whether it did (Linux only)."""
+    """Let the system begin a new peak of this process's memory; return whether it did (Linux only)."""
     try:
         _CLEAR_PEAK.write_text("5")
     except OSError:
@@ -174,11 +302,7 @@ def _peak_bytes() -> int | None:
     return int(peak[1]) * 1024 if peak else None
 
 
-def _named(run: Run, prefix: str) -> Run:
-    return replace(run, progress=_Named(run.progress, prefix))
-
-
-class _Named:
+class _Prefixed:
     """Progress whose stages say which run they belong to."""
 
     def __init__(self, progress: Progress, prefix: str) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import json
+import logging
 import os
 import shutil
 import stat
@@ -14,14 +16,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shoal.errors import AlreadyExists, OutputError
+from shoal.interrupt import undisturbed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["drop_kept", "kept_folder", "private_folder", "refuse_existing", "sync_folder"]
+__all__ = ["drop_kept", "kept_folder", "mend", "private_folder", "refuse_existing", "switch", "sync_folder"]
 
 _PREFIX, _NEW, _KEPT = ".shoal-", ".new-shoal-", ".kept-shoal-"
-_LOCK = "lock"
+_LOCK, _JOURNAL, _OLD = "lock", "switch.json", "old-"
+_LOG = logging.getLogger("shoal")
 _ABANDONED_S = 3600
 
 
@@ -88,19 +92,151 @@ def _kept(parent: Path, name: str) -> Path:
     return parent / f"{_KEPT}{hashlib.sha256(name.encode()).hexdigest()[:16]}"
 
 
+def mend(parent: Path) -> None:
+    """Finish what a run that was killed had decided to switch into this folder; log it. Never raises OSError."""
+    for journal in parent.glob(f"{_PREFIX}*/{_JOURNAL}"):
+        with suppress(OSError, ValueError), (journal.parent / _LOCK).open("r+") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _is_private(journal.parent):
+                _finish(journal.parent)
+
+
 def _sweep(parent: Path) -> None:
-    """Remove folders whose run no longer holds its lock: it was killed."""
+    """Remove folders whose run no longer holds its lock: it was killed. What it had decided to switch is finished."""
+    mend(parent)
     for folder in parent.glob(f"{_PREFIX}*"):
         try:
             with (folder / _LOCK).open("r+") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(folder, ignore_errors=True)
+                if not (folder / _JOURNAL).exists():
+                    shutil.rmtree(folder, ignore_errors=True)
         except OSError:
             continue  # another run's, alive
     for folder in parent.glob(f"{_NEW}*"):  # killed before it was locked, or about to be
         with suppress(OSError):
             if time.time() - folder.stat().st_mtime > _ABANDONED_S:
                 shutil.rmtree(folder, ignore_errors=True)
+
+
+def switch(files: list[tuple[Path, Path]], *, overwrite: bool = False) -> None:
+    """Move files out of their private folders into place, all or none, as one step that no signal can split.
+
+    Input: pairs of the new file, in a `private_folder` of the same disk, and its target. The last one, the manifest,
+    makes the release valid. Guarantee: if it returns, all new files are in place; if it raises AlreadyExists or
+    OutputError, everything is as it was before. From the journal on, which is written first, a run that is killed is
+    finished by the next command (`mend`), so that nothing is lost in between.
+    """
+    folders = list(dict.fromkeys(new.parent for new, _ in files))
+    with undisturbed(too_late=True):
+        try:
+            for folder in folders:
+                _write_journal(folder, files)
+        except OSError as error:
+            _forget(folders)
+            raise OutputError(f"writing failed ({error.strerror or 'I/O error'}); nothing was published") from None
+        moved: list[tuple[Path, Path | None]] = []
+        try:
+            for number, (new, target) in enumerate(files):
+                if overwrite:
+                    moved.append((target, _set_aside(target, new.parent / f"{_OLD}{number}")))
+                    new.replace(target)
+                else:
+                    _move_new(new, target)
+                    moved.append((target, None))
+            for folder in dict.fromkeys(target.parent for _, target in files):
+                sync_folder(folder)
+        except OSError as error:
+            _take_back(moved)
+            _forget(folders)
+            if isinstance(error, FileExistsError):
+                raise AlreadyExists("a file of that name has appeared meanwhile; nothing was published") from None
+            before = "; the release that was there is as it was" if any(old for _, old in moved) else ""
+            raise OutputError(f"moving into place failed ({error.strerror}); nothing was published{before}") from None
+        _forget(folders)
+
+
+def _write_journal(folder: Path, files: list[tuple[Path, Path]]) -> None:
+    """Write down what is to be moved where, and what is there now; from here on, the switch is decided."""
+    moves = [
+        [str(new.resolve()), str(target.parent.resolve() / target.name), _identity(target)] for new, target in files
+    ]
+    draft = folder / f"{_JOURNAL}.new"
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        json.dump(moves, file)
+        file.flush()
+        os.fsync(file.fileno())
+    draft.rename(folder / _JOURNAL)
+    sync_folder(folder)
+
+
+def _identity(path: Path) -> list[int] | None:
+    """Return what tells a file from another one that takes its name; None if there is none."""
+    try:
+        state = path.stat()
+    except FileNotFoundError:
+        return None
+    return [state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns]
+
+
+def _is_private(folder: Path) -> bool:
+    """Return whether a folder is this user's own and closed to others: nobody else can have written a journal there."""
+    state = folder.lstat()
+    return stat.S_ISDIR(state.st_mode) and state.st_uid == os.getuid() and not state.st_mode & 0o077
+
+
+def _set_aside(target: Path, place: Path) -> Path | None:
+    """Keep what is at the target under another name too; None if there is nothing."""
+    try:
+        place.hardlink_to(target)
+    except FileNotFoundError:
+        return None
+    except OSError:  # a file system without links
+        shutil.copy2(target, place)
+    return place
+
+
+def _move_new(new: Path, target: Path) -> None:
+    """Move a file to where nothing may be; raises FileExistsError if something has come there meanwhile."""
+    try:
+        target.hardlink_to(new)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without links
+        new.replace(target)
+
+
+def _take_back(moved: list[tuple[Path, Path | None]]) -> None:
+    """Bring back what was there before."""
+    for target, old in moved:
+        with suppress(OSError):
+            target.unlink(missing_ok=True) if old is None else old.replace(target)
+
+
+def _forget(folders: list[Path]) -> None:
+    """Remove journals: the switch is done, or taken back."""
+    for folder in folders:
+        for name in (_JOURNAL, f"{_JOURNAL}.new"):
+            with suppress(OSError):
+                (folder / name).unlink(missing_ok=True)
+
+
+def _finish(folder: Path) -> None:
+    """Finish a switch whose run was killed: move what is not yet in place, then remove the private folders.
+
+    Where somebody has put another file in place since, that file stays, and so do all others.
+    """
+    moves = [(Path(new), Path(target), was) for new, target, was in json.loads((folder / _JOURNAL).read_text())]
+    waiting = [(new, target, was) for new, target, was in moves if new.exists()]
+    name = moves[-1][1].name.removesuffix(".manifest.json")
+    if all(_identity(target) in (was, _identity(new)) for new, target, was in waiting):
+        for new, target, _ in waiting:
+            new.replace(target)
+            sync_folder(target.parent)
+        _LOG.warning("an interrupted publication of %s was finished", name)
+    else:
+        _LOG.warning("an interrupted publication of %s was dropped: its files were changed meanwhile", name)
+    for private in dict.fromkeys([*(new.parent for new, _, _ in moves), folder]):
+        shutil.rmtree(private, ignore_errors=True)
 
 
 def refuse_existing(paths: Iterable[Path], *, overwrite: bool) -> None:

@@ -1,11 +1,11 @@
-"""From files of events to a verified release: the recipe behind `shoal anonymize`."""
+"""From files of events to a verified release: the recipe behind `shoal anonymize`, `shoal.publish` and `Release.write`."""
 
 from __future__ import annotations
 
 import hashlib
 import time
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,50 +15,47 @@ from shoal.errors import NotVerified, OutputError, SettingsError
 from shoal.folders import drop_kept, kept_folder, refuse_existing
 from shoal.interrupt import raise_if_asked
 from shoal.memory import require_memory
-from shoal.methods import METHODS, BoxMethod, PointMethod
-from shoal.points import PointRelease
+from shoal.methods import make_method
 from shoal.publishing.ledger import open_book
-from shoal.publishing.write import manifest_path, refuse_form, write_release
+from shoal.publishing.stage import Outputs, refuse_form, stage
 from shoal.reading import read, read_traces
 from shoal.reading.account import Account
+from shoal.reading.options import read_options
 from shoal.reading.sources import expand
-from shoal.release import Release
-from shoal.run import LOCAL, Run
+from shoal.run import LOCAL
 from shoal.store import Folder
 from shoal.traces import Traces
 from shoal.verifier import MAX_SUPPRESSED, verify, with_measured_claim
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    import pyarrow as pa
+    from collections.abc import Callable, Iterator, Sequence
 
     from shoal.methods import Estimate, Method
     from shoal.publishing.ledger import Overlap
+    from shoal.publishing.stage import Staged
     from shoal.reading.options import ReadOptions
+    from shoal.release import Release
+    from shoal.run import Run
     from shoal.trajectories import Trajectories
     from shoal.verifier import Verdict
 
-__all__ = ["Outputs", "Published", "publish"]
+__all__ = ["Published", "publish", "publish_release"]
 
 _SAMPLE_BYTES = 12
-
-
-@dataclass(frozen=True)
-class Outputs:
-    """Where and how a release is written; see `shoal.publishing.write.write_release`.
-
-    With a `ledger`, people who are in an earlier release of it are refused, unless `allow_overlap`.
-    """
-
-    path: Path
-    audit: Path | None = field(default=None, kw_only=True)
-    run_record: Path | None = field(default=None, kw_only=True)
-    ledger: Path | None = field(default=None, kw_only=True)
-    allow_overlap: bool = field(default=False, kw_only=True)
-    overwrite: bool = field(default=False, kw_only=True)
-    geo: bool = field(default=False, kw_only=True)
-    compact: bool = field(default=False, kw_only=True)
+# How figures are printed: a word for each, and its form.
+_PRINTED: dict[str, tuple[str, Callable[[float], str]]] = {
+    "records": ("records", lambda n: f"{n:,}"),
+    "boxes": ("boxes", lambda n: f"{n:,}"),
+    "points": ("points", lambda n: f"{n:,}"),
+    "samples": ("samples inside them", lambda n: f"{n:,}"),
+    "traces_discarded": ("traces discarded", lambda n: f"{n:,}"),
+    "fixes_discarded": ("fixes in them", lambda n: f"{n:,}"),
+    "side_m_median": ("side of a box, median", lambda m: f"{m / 1000:.2f} km"),
+    "side_m_mean": ("side of a box, mean", lambda m: f"{m / 1000:.2f} km"),
+    "duration_s_median": ("duration of a box, median", lambda s: f"{s / 60:.0f} min"),
+    "duration_s_mean": ("duration of a box, mean", lambda s: f"{s / 60:.0f} min"),
+    "seconds": ("seconds", lambda s: f"{s:.1f}"),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +68,7 @@ class Published:
 
     account: Account
     estimate: Estimate
-    release: Release | PointRelease | None = None
+    release: Release | None = None
     verdict: Verdict | None = None
     overlap: Overlap | None = None
     notes: tuple[str, ...] = ()
@@ -81,47 +78,17 @@ class Published:
         """Return the release in figures: size and precision."""
         if self.release is None:
             return {}
-        if isinstance(self.release, PointRelease):
-            return {
-                "records": len(self.release),
-                "points": self.release.samples,
-                "traces_discarded": self.release.discarded,
-                "fixes_discarded": self.release.suppressed,
-                "seconds": self.seconds,
-            }
-        side_m, duration_s = self.release.spans()
-        return {
-            "records": len(self.release),
-            "boxes": len(self.release.boxes),
-            "samples": self.release.samples,
-            "side_m_median": float(np.median(side_m)),
-            "side_m_mean": float(side_m.mean()),
-            "duration_s_median": float(np.median(duration_s)),
-            "duration_s_mean": float(duration_s.mean()),
-            "seconds": self.seconds,
-        }
+        release, rows = self.release, self.release.layout
+        size: dict[str, Any] = {"records": len(release), rows.name: len(rows)}
+        if release.members is not None and isinstance(release.members.people, Traces):
+            size |= {"traces_discarded": release.discarded, "fixes_discarded": release.suppressed}
+        else:
+            size |= {"samples": release.samples}
+        return {**size, **rows.precision(release.frame), "seconds": self.seconds}
 
-    def table(self) -> list[tuple[str, Any]]:
-        """Return the figures as lines to print."""
-        of = self.figures()
-        if "points" in of:
-            return [
-                ("records", of["records"]),
-                ("points", of["points"]),
-                ("traces discarded", of["traces_discarded"]),
-                ("fixes in them", of["fixes_discarded"]),
-                ("seconds", f"{of['seconds']:.1f}"),
-            ]
-        return [
-            ("records", of["records"]),
-            ("boxes", of["boxes"]),
-            ("samples inside them", of["samples"]),
-            ("side of a box, median", f"{of['side_m_median'] / 1000:.2f} km"),
-            ("side of a box, mean", f"{of['side_m_mean'] / 1000:.2f} km"),
-            ("duration of a box, median", f"{of['duration_s_median'] / 60:.0f} min"),
-            ("duration of a box, mean", f"{of['duration_s_mean'] / 60:.0f} min"),
-            ("seconds", f"{of['seconds']:.1f}"),
-        ]
+    def table(self) -> list[tuple[str, str]]:
+        """Return the figures as printable rows."""
+        return [(_PRINTED[name][0], _PRINTED[name][1](value)) for name, value in self.figures().items()]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the form that `--json` prints."""
@@ -139,29 +106,123 @@ class Published:
 
 
 def publish(
-    inputs: Sequence[str | Path],
-    outputs: Outputs,
+    source: str | Path | Sequence[str | Path],
+    path: str | Path,
+    method: Method | str,
     *,
-    method: str,
-    parameters: dict[str, Any],
-    options: ReadOptions,
+    audit: str | Path | None = None,
+    run_record: str | Path | None = None,
+    ledger: str | Path | None = None,
+    allow_overlap: bool = False,
+    overwrite: bool = False,
+    geo: bool = False,
+    compact: bool = False,
     seed: int | None = None,
     dry_run: bool = False,
     resume: bool = False,
+    options: ReadOptions | None = None,
     run: Run = LOCAL,
+    **reading: Any,
 ) -> Published:
-    """Read, anonymize, write, verify from the written file, publish.
+    """Read, anonymize, write, verify from the written file, publish: `shoal anonymize` in Python.
 
-    Guarantee: if it returns (and was no dry run), a whole release is at `outputs.path` whose claim was shown on
-    the file by code that shares nothing with the method; if it raises, nothing is published.
+    Parameters
+    ----------
+    source
+        Files, folders or globs of events.
+    path
+        The release to write, `.parquet` or `.csv`; its manifest is written beside it.
+    method
+        A method with its settings, e.g. `shoal.Shoal(k=5)`, or the name of one.
+    audit, run_record
+        Private files (mode 0600): who is in which record; the settings, exact counts and cleaning.
+    ledger, allow_overlap
+        The private book of releases: people who are in an earlier release of it are refused, unless allowed.
+    overwrite, geo, compact
+        Replace what is there; add WGS84 polygons; publish identical records once, with a count.
+    seed
+        Fix pseudonyms and noise, for research: weakens the claim.
+    dry_run, resume
+        Read, estimate and stop; keep finished parts if interrupted, and continue from them.
+    options, **reading
+        How to read: `ReadOptions`, or its fields as keywords (`tz="Africa/Dakar"`).
+
+    Guarantee: if it returns (and was no dry run), a whole release is at `path` whose claim was shown on the file by
+    the verifier, which does not use the code of the methods. If it raises, nothing is published, and a release that
+    was there before is there unchanged.
+
+    >>> import tempfile
+    >>> import shoal
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     events = Path(folder, "events.parquet")
+    ...     shoal.synthesize(events, users=60, days=2, seed=1)
+    ...     done = publish(events, Path(folder, "release.parquet"), shoal.Shoal(k=3))
+    >>> done.verdict.ok, str(done.release.claim)
+    (True, 'k-anonymity(3)')
     """
+    inputs = [source] if isinstance(source, str | Path) else list(source)
+    outputs = Outputs(
+        Path(path),
+        audit=None if audit is None else Path(audit),
+        run_record=None if run_record is None else Path(run_record),
+        ledger=None if ledger is None else Path(ledger),
+        allow_overlap=allow_overlap,
+        overwrite=overwrite,
+        geo=geo,
+        compact=compact,
+    )
+    chosen = make_method(method, {}) if isinstance(method, str) else method
+    done: list[Staged] = []
     try:
         return _publish(
-            inputs, outputs, _method(method, parameters), options, seed=seed, dry_run=dry_run, resume=resume, run=run
+            inputs,
+            outputs,
+            chosen,
+            read_options(options, **reading),
+            seed=seed,
+            dry_run=dry_run,
+            resume=resume,
+            run=run,
+            staged_as=done.append,
         )
     except KeyboardInterrupt:
-        kept = "; the same command goes on from here" if resume else ""
+        if done and done[0].published:
+            raise KeyboardInterrupt("stopped after the release was published") from None
+        kept = "; the same command continues from here" if resume else ""
         raise KeyboardInterrupt(f"stopped; nothing was published{kept}") from None
+
+
+def publish_release(
+    release: Release,
+    path: str | Path,
+    *,
+    audit: str | Path | None = None,
+    run_record: str | Path | None = None,
+    overwrite: bool = False,
+    geo: bool = False,
+    compact: bool = False,
+    seed: int | None = None,
+    run: Run = LOCAL,
+) -> Release:
+    """Verify and publish a release that is in memory; return it with its records as they are numbered in the file.
+
+    The written file is verified against the people it was made of before anything is published; raises NotVerified.
+    What a claim about windows says of leakage is measured first. A release that was read from a file is written as it
+    is. The options are those of `publish`.
+    """
+    outputs = Outputs(
+        Path(path),
+        audit=None if audit is None else Path(audit),
+        run_record=None if run_record is None else Path(run_record),
+        overwrite=overwrite,
+        geo=geo,
+        compact=compact,
+    )
+    with stage(with_measured_claim(release, run=run), outputs, seed=seed) as staged:
+        if release.members is not None:
+            k = release.claim.k or release.parameters.get("k")
+            verify(release.members.people, staged.path, k=k, audit=staged.audit, run=run).raise_if_broken()
+        return staged.publish(overwrite=overwrite).renumbered()
 
 
 def _publish(
@@ -174,14 +235,16 @@ def _publish(
     dry_run: bool,
     resume: bool,
     run: Run,
+    staged_as: Callable[[Staged], None],
 ) -> Published:
     started = time.perf_counter()
     _refuse_outputs([*inputs, *([options.cells] if options.cells else [])], outputs)
     _refuse_settings(outputs, chosen, options, seed=seed, resume=resume)
     run = replace(run, work_dir=run.work_dir or outputs.path.parent)
     with open_book(outputs.ledger, allow_overlap=outputs.allow_overlap) as book:
-        people = _people(inputs, chosen, options, run)
-        _refuse_form(outputs, chosen, people.frame.crs)
+        reader = read_traces if chosen.takes == "fixes" else read
+        people: Trajectories | Traces = reader(inputs, options=options, run=run)
+        refuse_form(outputs, chosen.claim, people.frame.crs, drawable=chosen.layout.drawable)
         account = people.account or Account(rows_read=0)
         estimate = _affordable(chosen, people, run)
         book.meet(people)
@@ -190,112 +253,58 @@ def _publish(
             return Published(account=account, estimate=estimate)
         with _finished_parts(chosen, people, outputs, run, resume=resume) as keeping:
             begun = time.perf_counter()
-            release = _made(chosen, people, seed, keeping)
+            release = chosen.anonymize(people, seed=seed, run=keeping)
             record = _record(chosen, options, account, time.perf_counter() - begun)
-            if isinstance(release, Release) and isinstance(chosen, BoxMethod):
-                _refuse_losses(release, chosen.less_loss)
-                release = with_measured_claim(release, run=run)
-            verdicts: list[Verdict] = []
-
-            def check(written: Path, audit: pa.Table | None) -> None:
-                verdicts.append(_verified(inputs, written, audit, release, chosen.among, options, run))
-                book.intend(release, written, outputs.path)
-
-            published = write_release(
-                release,
-                outputs.path,
-                audit=outputs.audit,
-                run_record=outputs.run_record,
-                record=record,
-                overwrite=outputs.overwrite,
-                geo=outputs.geo,
-                compact=outputs.compact,
-                seed=seed,
-                check=check,
-            )
+            _refuse_losses(release, chosen)
+            release = with_measured_claim(release, run=run)
+            with stage(release, outputs, seed=seed, record=record) as staged:
+                staged_as(staged)
+                verdict = _verified(inputs, staged, release, chosen.among, options, run)
+                book.intend(release, staged.path, outputs.path)
+                published = staged.publish(overwrite=outputs.overwrite)
             book.confirm()
     return Published(
         account=account,
         estimate=estimate,
         release=published.release,
-        verdict=verdicts[0],
+        verdict=verdict,
         overlap=book.overlap,
         notes=book.notes,
         seconds=time.perf_counter() - started,
     )
 
 
-def _people(inputs: Sequence[str | Path], method: Method, options: ReadOptions, run: Run) -> Trajectories | Traces:
-    """Read what the method takes: samples on the grid, or fixes as they are."""
-    reader = read_traces if method.takes == "fixes" else read
-    return reader(inputs, options=options, run=run)
-
-
-def _made(method: Method, people: Trajectories | Traces, seed: int | None, run: Run) -> Release | PointRelease:
-    """Run the method; points without a single trace would tell nothing, and are refused."""
-    release: Release | PointRelease
-    if isinstance(method, PointMethod) and isinstance(people, Traces):
-        release = method.anonymize(people, seed=seed, run=run)
-        if len(release) == 0:
-            raise SettingsError(
-                "nothing is left to publish: every trace is too short for the step; give a smaller --step"
-            )
-    elif isinstance(method, BoxMethod) and not isinstance(people, Traces):
-        release = method.anonymize(people, run=run)
-    else:
-        raise _mismatch(method)
-    return release
-
-
-def _mismatch(method: Method) -> SettingsError:
-    return SettingsError(f"{method.name} can't be run on what was read for it")
-
-
 def _verified(
-    inputs: Sequence[str | Path],
-    written: Path,
-    audit: pa.Table | None,
-    release: Release | PointRelease,
-    k: int | None,
-    options: ReadOptions,
-    run: Run,
+    inputs: Sequence[str | Path], staged: Staged, release: Release, k: int | None, options: ReadOptions, run: Run
 ) -> Verdict:
-    """Return the verdict on the written file; raises NotVerified unless it holds."""
-    verdict = verify(inputs, written, k=k, audit=audit, options=options, run=run.within(_left(run.memory, release)))
-    _require_ok(verdict)
-    return verdict
-
-
-def _left(memory: int | None, release: Release | PointRelease) -> int | None:
-    """Return what a limit of memory leaves to the check, beside the release and the samples."""
-    if memory is None:
-        return None
-    return max(memory // 4, memory - release.nbytes - _SAMPLE_BYTES * release.samples)
-
-
-def _require_ok(verdict: Verdict) -> None:
+    """Return the verdict on the staged file; raises NotVerified unless it holds."""
+    verdict = verify(
+        list(inputs),
+        staged.path,
+        k=k,
+        audit=staged.audit,
+        options=options,
+        run=run.within(_left(run.memory, release)),
+    )
     if not verdict.ok:
         raise NotVerified(
             f"the release did not verify ({', '.join(verdict.failures)}); nothing was published. "
             "This is a fault of shoal: please report it"
         )
     raise_if_asked()
+    return verdict
 
 
-def _method(name: str, parameters: dict[str, Any]) -> Method:
-    if name not in METHODS:
-        raise SettingsError(f"no such method; choose one of: {', '.join(sorted(METHODS))}")
-    chosen = METHODS[name]
-    unknown = sorted(set(parameters) - set(chosen.model_fields))
-    if unknown:
-        known = ", ".join(chosen.model_fields)
-        raise SettingsError(f"the method {name} has no setting {', '.join(unknown)}; it has: {known}")
-    return chosen(**parameters)
+def _left(memory: int | None, release: Release) -> int | None:
+    """Return what a limit of memory leaves to the check, beside the release and the samples."""
+    if memory is None:
+        return None
+    return max(memory // 4, memory - release.nbytes - _SAMPLE_BYTES * release.samples)
 
 
 def _refuse_settings(outputs: Outputs, chosen: Method, options: ReadOptions, *, seed: int | None, resume: bool) -> None:
     """Refuse, before any work, settings that do not go together."""
-    _refuse_form(outputs, chosen, "unknown yet")
+    refuse_form(outputs, chosen.claim, "unknown yet", drawable=chosen.layout.drawable)
     if chosen.takes != "fixes":
         options.require_whole_users()
     if seed is not None and seed < 0:
@@ -308,8 +317,7 @@ def _refuse_settings(outputs: Outputs, chosen: Method, options: ReadOptions, *, 
 
 def _refuse_outputs(inputs: Sequence[str | Path], outputs: Outputs) -> None:
     """Refuse, before any work, outputs that are there or that are inputs; a ledger may be there."""
-    private = [path for path in (outputs.audit, outputs.run_record) if path is not None]
-    targets = [outputs.path, manifest_path(outputs.path), *private]
+    targets = outputs.files
     written = [*targets, outputs.ledger] if outputs.ledger else targets
     if len({path.absolute() for path in written}) < len(written) or _same_file(outputs.ledger, targets):
         raise OutputError(
@@ -326,29 +334,15 @@ def _refuse_outputs(inputs: Sequence[str | Path], outputs: Outputs) -> None:
 
 
 def _same_file(ledger: Path | None, targets: Sequence[Path]) -> bool:
-    """Whether the ledger is one of the targets under another name."""
+    """Return whether the ledger is one of the targets under another name."""
     return ledger is not None and any(ledger.resolve() == path.resolve() for path in targets)
-
-
-def _refuse_form(outputs: Outputs, method: Method, crs: str | None) -> None:
-    points = method.takes == "fixes"
-    refuse_form(outputs.path, outputs.audit, method.claim, crs, geo=outputs.geo, compact=outputs.compact, points=points)
 
 
 def _affordable(method: Method, people: Trajectories | Traces, run: Run) -> Estimate:
     """Estimate the work; refuse it if it won't fit into memory."""
-    if isinstance(method, PointMethod) and isinstance(people, Traces):
-        estimate = method.estimate(people, run=run)
-        larger = "a larger --step, " if "step_m" in type(method).model_fields else ""
-        advice = f"use {larger}a shorter --period or a smaller --bbox"
-    elif isinstance(method, BoxMethod) and not isinstance(people, Traces):
-        method.require_enough(people)
-        estimate = method.estimate(people, run=run)
-        fewer = "fewer --candidates, " if "candidates" in type(method).model_fields else ""
-        advice = f"use {fewer}a shorter --period or a smaller --bbox"
-    else:
-        raise _mismatch(method)
-    require_memory(estimate.memory_bytes, method.name, advice, limit=run.memory)
+    method.require(people)
+    estimate = method.estimate(people, run=run)
+    require_memory(estimate.memory_bytes, method.name, method.less_memory, limit=run.memory)
     return estimate
 
 
@@ -356,7 +350,7 @@ def _affordable(method: Method, people: Trajectories | Traces, run: Run) -> Esti
 def _finished_parts(
     method: Method, people: Trajectories | Traces, outputs: Outputs, run: Run, *, resume: bool
 ) -> Iterator[Run]:
-    """Return the run with a store of finished parts, if it should resume; they are kept until all is published."""
+    """Yield the run with a store of finished parts, if it should resume; they are kept until all is published."""
     if not resume or isinstance(people, Traces):
         drop_kept(run.scratch, outputs.path.name)
         yield run
@@ -375,13 +369,15 @@ def _fingerprint(method: Method, people: Trajectories) -> str:
     return digest.hexdigest()[:32]
 
 
-def _refuse_losses(release: Release, advice: str) -> None:
-    """Refuse settings that leave out so much that the release would not verify."""
+def _refuse_losses(release: Release, method: Method) -> None:
+    """Refuse settings that leave out so much that the release would not verify, or leave nothing at all."""
     everything = release.samples + release.suppressed
-    if release.suppressed > MAX_SUPPRESSED * everything:
+    if not len(release) and method.among is None:
+        raise SettingsError(f"nothing is left to publish: {method.less_loss}")
+    if method.among is not None and release.suppressed > MAX_SUPPRESSED * everything:
         raise SettingsError(
             f"{release.suppressed / everything:.0%} of the samples would be left out, more than {MAX_SUPPRESSED:.0%}; "
-            f"{advice}"
+            f"{method.less_loss}"
         )
 
 

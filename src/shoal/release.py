@@ -2,280 +2,117 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
-
-import numpy as np
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from shoal.errors import SettingsError
+from shoal.layouts import Boxes, Points
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import geopandas as gpd
+    import numpy as np
     import pandas as pd
     import polars as pl
     import pyarrow as pa
     from numpy.typing import NDArray
 
+    from shoal.claim import Claim
     from shoal.frame import Frame
+    from shoal.layouts import Layout
     from shoal.traces import Traces
     from shoal.trajectories import Trajectories
 
-__all__ = ["CLAIMS", "Claim", "Members", "Release", "Tabular"]
-
-P = TypeVar("P", bound="Trajectories | Traces")
-_INT32 = 2**31
-CLAIMS = (
-    "k-anonymity",
-    "k-concealment",
-    "cover",
-    "kte-anonymity",
-    "kte-cover",
-    "k-delta",
-    "geo-indistinguishability",
-    "none",
-)
-# What each claim must say, and what it may say besides.
-_SAYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    **dict.fromkeys(CLAIMS[:3], (("k",), ())),
-    "kte-anonymity": (("k", "tau_s", "epsilon_s"), ()),
-    "kte-cover": (("k", "tau_s"), ("epsilon_s", "leakage_share")),
-    "k-delta": (("k", "delta_m"), ()),
-    "geo-indistinguishability": (("epsilon_per_m",), ("total_per_m",)),
-    "none": ((), ("why",)),
-}
-_COUNTS = ("k", "tau_s", "epsilon_s", "delta_m")
-_WORDS: dict[str, tuple[str, str]] = {
-    "k-anonymity": (
-        "Records are identical in groups of at least {k}, and everyone's samples are inside the record of a group.",
-        "Learn what a whole group has in common, and that somebody is in the data at all.",
-    ),
-    "k-concealment": (
-        "Everyone is inside {k} records of {k} people each, any of which is her own with the same chance.",
-        "Intersect a person's {k} records: together they tell more than one of them.",
-    ),
-    "cover": (
-        "Everyone's samples are inside at least {k} records, each box of which holds one of them.",
-        "Often tell a person's own record among the {k}, and intersect them to win back precision.",
-    ),
-    "kte-anonymity": (
-        "Whoever knows a person's samples of {tau} finds {k} records that fit; they agree on {epsilon} more at most.",
-        "Narrow a person down with two separate sightings, or with more than {tau} of knowledge.",
-    ),
-    "kte-cover": (
-        "Whoever knows all of a person's samples during {tau} finds at least {k} records that fit.",
-        "Learn more of a person's time wherever all records that fit agree{share}; combine two separate sightings.",
-    ),
-    "k-delta": (
-        "Everyone moves with at least {k} people within {delta_m} m of each other at all times.",
-        "Trust no single point, for samples are moved and created; yet see where the whole group went.",
-    ),
-    "geo-indistinguishability": (
-        "Places are drawn around the true ones; two a metre apart are told apart by at most exp({epsilon_per_m}).",
-        "Average the noise away over many samples at one place: what is lost adds up over the samples{total}.",
-    ),
-    "none": ("Nothing is promised{why}.", "Whatever the data allow."),
-}
-
-
-@dataclass(frozen=True)
-class Claim:
-    """What a release promises, in one typed word; `CLAIMS` names them, strongest first.
-
-    `k-anonymity(k)`: records are identical in groups of at least k. `k-concealment(k)`: everyone is inside exactly k
-    records of exactly k users each, whose owners were drawn by chance. `cover(k)`: everyone's samples lie inside at
-    least k records, each box of which holds one of them. `kte-anonymity(k, τ, ε)`: the same for what lies in any
-    window of length `tau_s`, and all those records together hold nothing beyond `epsilon_s` around it.
-    `kte-cover(k, τ)`: the former only; `leakage_share` of the windows were measured to leak beyond `epsilon_s`.
-    `k-delta(k, δ)`: groups of k within `delta_m` metres of each other. `geo-indistinguishability`: noise of
-    `epsilon_per_m` a point, `total_per_m` in all. `none`: nothing is promised (`why` says the reason).
-
-    Raises SettingsError if something is missing, out of range, or no part of that claim.
-
-    >>> str(Claim("cover", k=3)), str(Claim("none", why="research"))
-    ('cover(3)', 'none (research)')
-    >>> str(Claim("kte-anonymity", k=2, tau_s=3600, epsilon_s=1800))
-    'kte-anonymity(2, 60min, 30min)'
-    """
-
-    name: str
-    k: int | None = None
-    why: str | None = None
-    tau_s: int | None = None
-    epsilon_s: int | None = None
-    leakage_share: float | None = None
-    delta_m: int | None = None
-    epsilon_per_m: float | None = None
-    total_per_m: float | None = None
-
-    def __post_init__(self) -> None:
-        if self.name not in CLAIMS:
-            raise SettingsError(f"the claim must be one of {', '.join(CLAIMS)}")
-        needed, possible = _SAYS[self.name]
-        said = {field.name for field in fields(self)[1:] if getattr(self, field.name) is not None}
-        if not set(needed) <= said:
-            raise SettingsError(f"the claim {self.name} must say {' and '.join(needed)}")
-        if not said <= {*needed, *possible}:
-            raise SettingsError(
-                f"the claim {self.name} says {' and '.join([*needed, *possible]) or 'nothing'}, no more"
-            )
-        if not all(_fits(name, getattr(self, name)) for name in said):
-            raise SettingsError(f"the claim {self.name} has a value out of range or of another kind")
-        if self.leakage_share is not None and self.epsilon_s is None:
-            raise SettingsError("a claim that says how many windows leak must say beyond which epsilon_s")
-
-    def __str__(self) -> str:
-        if self.name == "none":
-            return f"{self.name} ({self.why})" if self.why else self.name
-        said = {
-            "k": self.k,
-            "tau_s": _duration(self.tau_s),
-            "epsilon_s": _duration(self.epsilon_s),
-            "delta_m": f"{self.delta_m}m",
-            "epsilon_per_m": f"{self.epsilon_per_m}/m",
-            "total_per_m": f"{self.total_per_m}/m in all",
-        }
-        optional = ["total_per_m"] if self.total_per_m is not None else []
-        return f"{self.name}({', '.join(str(said[name]) for name in [*_SAYS[self.name][0], *optional])})"
-
-    @classmethod
-    def of(cls, name: str, /, **values: Any) -> Claim:
-        """Return the claim of that name with those of the values that are part of it.
-
-        >>> str(Claim.of("cover", k=3, tau_s=3600))
-        'cover(3)'
-        """
-        part = {word for words in _SAYS.get(name, ((), ())) for word in words}
-        return cls(name, **{key: value for key, value in values.items() if key in part})
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the form that is written into the file."""
-        return {key: value for key, value in vars(self).items() if value is not None}
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Claim:
-        """Read the form that is written into the file; what is no part of that claim is ignored.
-
-        Raises ValueError if it is no claim.
-
-        >>> Claim.from_dict({"name": "cover", "k": 3, "note": "x"})
-        Claim(name='cover', k=3, ...)
-        """
-        try:
-            return cls.of(str(values.get("name", "none")), **{k: v for k, v in values.items() if k != "name"})
-        except SettingsError as error:
-            raise ValueError(str(error)) from None
-
-    def implies(self, other: Claim) -> bool:
-        """Return whether whatever this claim was shown for holds the other one too: then that is not stronger.
-
-        >>> Claim("cover", k=5).implies(Claim("cover", k=3)), Claim("cover", k=5).implies(Claim("k-anonymity", k=3))
-        (True, False)
-        >>> Claim("cover", k=5).implies(Claim("kte-cover", k=5, tau_s=60))
-        True
-        """
-        if other.name == "none":
-            return True
-        if CLAIMS.index(self.name) <= CLAIMS.index("cover"):  # holds for any subset of a person's samples
-            weaker = (*CLAIMS[CLAIMS.index(self.name) : CLAIMS.index("cover") + 1], "kte-cover")
-            return other.name in weaker and other.leakage_share is None and _least(self.k) >= _least(other.k)
-        if self.name in ("kte-anonymity", "kte-cover"):
-            return self._implies_windows(other)
-        return (
-            self.name == other.name
-            and _least(self.k) >= _least(other.k)
-            and _most(self.delta_m) <= _most(other.delta_m)
-            and _most(self.epsilon_per_m) <= _most(other.epsilon_per_m)
-            and _most(self.total_per_m) <= _most(other.total_per_m)
-        )
-
-    def _implies_windows(self, other: Claim) -> bool:
-        """Cover of a window is cover of every shorter one; leakage is a matter of windows of that very length."""
-        if other.name not in ("kte-anonymity", "kte-cover") or _least(self.k) < _least(other.k):
-            return False
-        covered = _least(self.tau_s) >= _least(other.tau_s)
-        if other.name == "kte-cover" and other.leakage_share is None:
-            return covered
-        bounded = self.tau_s == other.tau_s and _most(self.epsilon_s) <= _most(other.epsilon_s)
-        share = 0.0 if self.name == "kte-anonymity" else self.leakage_share
-        return bounded and share is not None and share <= (other.leakage_share or 0.0)
-
-    @property
-    def promise(self) -> str:
-        """What it promises, in a sentence."""
-        return self._worded(0)
-
-    @property
-    def still_possible(self) -> str:
-        """What an adversary can still do, in a sentence."""
-        return self._worded(1)
-
-    def _worded(self, side: int) -> str:
-        share = "" if self.leakage_share is None else f" ({100 * self.leakage_share:.2g} % of windows: more than {{}})"
-        return _WORDS[self.name][side].format(
-            k=self.k,
-            tau=_duration(self.tau_s),
-            epsilon=_duration(self.epsilon_s),
-            share=share.format(_duration(self.epsilon_s)),
-            delta_m=self.delta_m,
-            epsilon_per_m=self.epsilon_per_m,
-            total="" if self.total_per_m is None else f", to {self.total_per_m} for a whole trace",
-            why=f" ({self.why})" if self.why else "",
-        )
-
-
-def _fits(name: str, value: Any) -> bool:
-    if name == "why":
-        return isinstance(value, str)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    if name in _COUNTS:
-        return isinstance(value, int) and 1 <= value < _INT32
-    return 0 <= value <= 1 if name == "leakage_share" else 0 < value < math.inf
-
-
-def _duration(seconds: int | None) -> str:
-    if seconds is None:
-        return ""
-    return f"{seconds // 60}min" if seconds % 60 == 0 else f"{seconds}s"
-
-
-def _least(value: int | None) -> int:
-    return 0 if value is None else value
-
-
-def _most(value: float | None) -> float:
-    return math.inf if value is None else value
+__all__ = ["Members", "Release"]
 
 
 @dataclass(frozen=True, eq=False)
-class Members(Generic[P]):
+class Members:
     """Who is in a record: private, never part of the published file.
 
     `owners[r]` is the user published as record r, `indices[offsets[r]:offsets[r+1]]` are the users merged into
     it, the owner first. All are indices of the labels of `people`, the original. Where the owners are left to chance,
-    the columns of `matchings` (records, k) are k disjoint ways to give everyone one of her records; the writer
+    the columns of `matchings` (records, k) are k disjoint ways to give everyone one of their records; the writer
     draws one that mixes them. Where users were merged for some time only, `spans` says from which slot of the frame
-    up to which (not included), for each of `indices`; that of the owner means nothing: she always is.
+    up to which (not included), for each of `indices`; the owner's span is not used, because the owner always is.
     """
 
     owners: NDArray[np.int64]
     offsets: NDArray[np.int64]
     indices: NDArray[np.int64]
-    people: P
+    people: Trajectories | Traces
     matchings: NDArray[np.int64] | None = None
     spans: NDArray[np.int64] | None = None
 
 
-class Tabular:
-    """What every release can do once it is a table."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Release:
+    """A set of records, each a time-ordered sequence of boxes or points.
 
+    The rows of record r are those of `layout` (`Boxes` or `Points`) from `offsets[r]` to `offsets[r+1]`. `frame` is the
+    grid that the data were read with; points are not on it. `parameters` are the public ones. `samples` counts the
+    original samples that are inside the records (of points: the points), `suppressed` those left out, `created` the
+    points that are no fix of anybody, `discarded` the traces that are not published. `seeded` says that noise came from
+    a seed. `members` is there only between a method and the writer; a release that was read from a file has none, and
+    knows its counts to two digits only. `multiplicity`, where given, is the number of users published as each record
+    (compact releases).
+    """
+
+    offsets: NDArray[np.int64]
+    layout: Layout
+    frame: Frame
     method: str
     parameters: dict[str, Any]
     claim: Claim
-    members: Members[Any] | None
+    samples: int = 0
+    suppressed: int = 0
+    created: int = 0
+    discarded: int = 0
+    seeded: bool = False
+    members: Members | None = field(default=None)
+    multiplicity: NDArray[np.int32] | None = field(default=None)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __repr__(self) -> str:
+        size = f"{len(self):,} records, {len(self.layout):,} {self.layout.name}"
+        return f"Release({size}, {self.method}, claim {self.claim})"
+
+    @property
+    def boxes(self) -> NDArray[np.int32]:
+        """The boxes as an (m, 6) array `t0, t1, x0, x1, y0, y1` of inclusive granules; raises SettingsError for points."""
+        if not isinstance(self.layout, Boxes):
+            raise SettingsError(f"this release holds {self.layout.name}, not boxes")
+        return self.layout.edges
+
+    @property
+    def points(self) -> Points:
+        """The points, with `ms`, `lng` and `lat`; raises SettingsError for boxes (see `to_points`)."""
+        if not isinstance(self.layout, Points):
+            raise SettingsError(
+                f"this release holds {self.layout.name}, not points; to_points() makes a table of middles"
+            )
+        return self.layout
+
+    def record(self, index: int) -> NDArray[np.int32]:
+        """Return the boxes of one record as an (m, 6) array."""
+        return self.boxes[self.offsets[index] : self.offsets[index + 1]]
+
+    def spans(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return each box's mean side (Δx+Δy)/2 in metres and its duration in seconds."""
+        return Boxes(self.boxes).spans(self.frame)
+
+    @property
+    def period_s(self) -> tuple[int, int]:
+        """The first and the last second of UTC that a record speaks of."""
+        return self.layout.period_s(self.frame)
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory the records take."""
+        return self.layout.nbytes
 
     def to_arrow(self) -> pa.Table:
         """Return the table that is published, records numbered as they are here (the writer renumbers them)."""
@@ -284,7 +121,7 @@ class Tabular:
         return release_table(self)
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return the published table as a pandas frame."""
+        """Return the published table as a pandas frame (needs the extra `pandas`)."""
         return self.to_arrow().to_pandas()
 
     def to_polars(self) -> pl.DataFrame:
@@ -295,74 +132,6 @@ class Tabular:
         if not isinstance(frame, pl.DataFrame):
             raise TypeError("Polars gave no frame")
         return frame
-
-    def write(self, path: str | Path, **options: Any) -> Self:
-        """Publish to a file: see `shoal.publishing.write.write_release` for the options; gives what was published.
-
-        Unless another `check` is given, the written file is verified against the people it was made of before
-        anything is published; raises NotVerified. What a claim about windows says of leakage is measured first. A
-        release that was read from a file is written as it is.
-        """
-        from shoal.publishing.write import write_release
-        from shoal.verifier import verify, with_measured_claim
-
-        def check(written: Path, audit: pa.Table | None) -> None:
-            if self.members is not None:
-                k = self.claim.k or self.parameters.get("k")
-                verify(self.members.people, written, k=k, audit=audit).raise_if_broken()
-
-        made = with_measured_claim(cast("Any", self))
-        return cast("Self", write_release(made, path, **{"check": check, **options}).renumbered())
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Release(Tabular):
-    """A set of records, each a time-ordered sequence of boxes.
-
-    `boxes` is an (m, 6) int32 array `t0, t1, x0, x1, y0, y1` of inclusive granules of `frame`; record r is
-    `boxes[offsets[r]:offsets[r+1]]`. `parameters` are the public ones. `samples` and `suppressed` count the
-    original samples that are inside the records and those left out. `members` is there only between a method
-    and the writer; a release that was read from a file has none, and knows its counts to two digits only.
-    `multiplicity`, where given, is the number of users published as each record (compact releases).
-    """
-
-    offsets: NDArray[np.int64]
-    boxes: NDArray[np.int32]
-    frame: Frame
-    method: str
-    parameters: dict[str, Any]
-    claim: Claim
-    samples: int = 0
-    suppressed: int = 0
-    members: Members[Trajectories] | None = field(default=None)
-    multiplicity: NDArray[np.int32] | None = field(default=None)
-
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
-
-    def __repr__(self) -> str:
-        return f"Release({len(self):,} records, {len(self.boxes):,} boxes, {self.method}, claim {self.claim})"
-
-    def record(self, index: int) -> NDArray[np.int32]:
-        """Return the boxes of one record as an (m, 6) array."""
-        return self.boxes[self.offsets[index] : self.offsets[index + 1]]
-
-    def spans(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return each box's mean side (Δx+Δy)/2 in metres and its duration in seconds."""
-        t0, t1, x0, x1, y0, y1 = self.boxes.T.astype(np.float64)
-        side = ((x1 - x0 + 1) + (y1 - y0 + 1)) / 2 * self.frame.cell_m
-        return side, (t1 - t0 + 1) * self.frame.slot_s
-
-    @property
-    def period_s(self) -> tuple[int, int]:
-        """The first and the last second of UTC that a record speaks of."""
-        first, last = self.frame.epoch_s(np.array([self.boxes[:, 0].min(), self.boxes[:, 1].max()])).tolist()
-        return first, last
-
-    @property
-    def nbytes(self) -> int:
-        """How much memory the records take."""
-        return self.boxes.nbytes
 
     def to_geopandas(self) -> gpd.GeoDataFrame:
         """Return the boxes as WGS84 polygons (needs the extra `geo`)."""
@@ -375,7 +144,13 @@ class Release(Tabular):
         return gpd.GeoDataFrame(table.drop_columns("geometry").to_pandas(), geometry=geometry)
 
     def to_points(self) -> pd.DataFrame:
-        """Return `uid, datetime, lat, lng`: the middle of every box, the shape scikit-mobility expects."""
+        """Return `uid, datetime, lat, lng`, the shape scikit-mobility expects; of a box, its middle."""
         if self.frame.crs is None:
             raise SettingsError("points need geography: this data came as grid cells without a CRS")
         return self.to_arrow().select(["uid", "datetime", "lat", "lng"]).to_pandas()
+
+    def write(self, path: str | Path, **options: Any) -> Release:
+        """Verify and publish to a file; return what was published. See `shoal.pipeline.publish_release` for options."""
+        from shoal.pipeline import publish_release
+
+        return publish_release(self, path, **options)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BeforeValidator
 
 from shoal.errors import SettingsError
 
-__all__ = ["Metres", "Seconds", "parse_bytes", "parse_metres", "parse_seconds"]
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["Metres", "Seconds", "checked", "parse_bytes", "parse_metres", "parse_seconds"]
 
 _METRES = {"": 1, "m": 1, "km": 1_000}
 _SECONDS = {"": 1, "s": 1, "sec": 1, "min": 60, "h": 3_600, "d": 86_400}
@@ -60,5 +63,17 @@ def _parse(value: Any, units: dict[str, int], what: str, example: str) -> int:
     return scaled
 
 
-Metres = Annotated[int, BeforeValidator(parse_metres)]
-Seconds = Annotated[int, BeforeValidator(parse_seconds)]
+def checked(parse: Callable[[Any], Any]) -> BeforeValidator:
+    """Return a validator for a setting, so that its error names the setting too."""
+
+    def validate(value: Any) -> Any:
+        try:
+            return parse(value)
+        except SettingsError as error:
+            raise ValueError(str(error)) from None
+
+    return BeforeValidator(validate)
+
+
+Metres = Annotated[int, checked(parse_metres)]
+Seconds = Annotated[int, checked(parse_seconds)]

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from shoal.points import PointRelease
     from shoal.release import Release
     from shoal.traces import Traces
 
@@ -64,7 +63,7 @@ ATTACKS: dict[str, Attack] = {
 
 def attack(
     original: str | Path | Sequence[str | Path] | Trajectories | Traces,
-    release: str | Path | Release | PointRelease,
+    release: str | Path | Release,
     attack: str = "points",
     *,
     victims: int = 1000,

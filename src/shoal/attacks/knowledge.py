@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.attacks.scene import Scene
-    from shoal.release import Claim
+    from shoal.claim import Claim
     from shoal.verifier.original import Original
 
 __all__ = ["anyone", "failures", "first_known", "percent", "promised", "row_of", "shuffled", "too_few"]

@@ -10,8 +10,8 @@ from shoal.attacks.knowledge import anyone, failures, first_known, percent, prom
 from shoal.attacks.matching import count_people
 from shoal.attacks.outcome import Outcome
 from shoal.attacks.scene import draw_victims
+from shoal.claim import Claim
 from shoal.errors import SettingsError
-from shoal.release import Claim
 from shoal.run import LOCAL, Run
 
 if TYPE_CHECKING:

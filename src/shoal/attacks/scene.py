@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.attacks.matching import BoxMatcher, SampleMatcher
+from shoal.claim import Claim
 from shoal.errors import CannotCheck, SettingsError
-from shoal.release import Claim, Release
+from shoal.release import Release
 from shoal.run import LOCAL, Run
 from shoal.trajectories import Trajectories
 from shoal.verifier.arrays import fresh, narrow, spread, starts_of
@@ -188,7 +189,7 @@ def _open_release(
 ) -> tuple[Header, Catalogue, pa.Table | None, bool]:
     """Return the release's header and records, its own audit if it has one, and whether samples are suppressed."""
     if isinstance(release, Release):
-        from shoal.publishing.write import audit_table
+        from shoal.publishing.audit import audit_table
 
         frame = release.frame
         k = release.claim.k or release.parameters.get("k")
@@ -225,7 +226,7 @@ def _foreign_header(original: Any, options: ReadOptions | None) -> Header:
         return Header(Grid(frame.crs, frame.cell_m, frame.slot_s), claim, None)
     if options is None or not {"cell_m", "slot_s"} <= options.model_fields_set:
         raise CannotCheck("the release does not say on which grid it is; give --crs, --cell and --slot")
-    return Header(Grid(options.crs, options.cell_m, options.slot_s), claim, None)
+    return Header(Grid(options.crs, options.cell, options.slot), claim, None)
 
 
 def _read_audit(audit: str | Path | pa.Table, people: Crowd, records: Catalogue) -> Witnesses:

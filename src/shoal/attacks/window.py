@@ -10,8 +10,8 @@ from shoal.attacks.knowledge import anyone, failures, percent, promised, row_of,
 from shoal.attacks.matching import Known, matches
 from shoal.attacks.outcome import Outcome
 from shoal.attacks.scene import draw_victims
+from shoal.claim import Claim
 from shoal.errors import SettingsError
-from shoal.release import Claim
 from shoal.run import LOCAL, Run
 from shoal.verifier.arrays import blocks, distinct, spread, starts_of
 

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from shoal.attacks import ATTACKS, Outcome, Pairs, Scene, known_attacks, open_pairs, open_scene, play
 from shoal.attacks.knowledge import percent
 from shoal.cli.console import show, show_columns, show_json, working
-from shoal.cli.options import Reading, Running
+from shoal.cli.options import Reading, Running, read_options_of
 from shoal.errors import SettingsError
 from shoal.tables import refuse_table, save_rows
 from shoal.units import parse_metres, parse_seconds
@@ -88,7 +88,7 @@ def attack(
         private = [path for path in (audit, other, other_original, other_audit) if path is not None]
         refuse_table(output, [*paths, *private], overwrite=overwrite)
     source = originals if other_original is None else [str(other_original)]
-    options = reading.options()
+    options = read_options_of(reading)
     with working(running) as run:
         scene = pairs = None
         if not all(ATTACKS[name].on_traces for name in named) or not named:

@@ -8,14 +8,12 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from shoal.cli.console import show, show_columns, show_json, working
-from shoal.cli.options import Reading, Running, whole_numbers
-from shoal.comparison import Compared, contests, refuse_table, save_table
+from shoal.cli.options import Reading, Running, read_options_of, whole_numbers
+from shoal.comparison import Compared, ComparedPoints, contests, read_for, save_table
 from shoal.comparison import compare as run_all
-from shoal.comparison_points import ComparedPoints, are_points, compare_points, point_contests
 from shoal.errors import SettingsError
 from shoal.memory import human_bytes
-from shoal.reading import read, read_traces
-from shoal.tables import save_rows
+from shoal.tables import refuse_table
 
 __all__ = ["compare"]
 
@@ -63,22 +61,13 @@ def compare(
         raise SettingsError("name a file: shoal compare events.parquet --methods shoal,k-scale --k 2,5")
     names = [name.strip() for name in methods.split(",") if name.strip()]
     inputs = [str(path) for path in paths]
-    options = reading.options()
+    options = read_options_of(reading)
     if output is not None:
         refuse_table(output, inputs, overwrite=overwrite)
-    if are_points(names):
-        contest = point_contests(names)
-        with working(running) as run:
-            traces = read_traces(inputs, options=options, run=run)
-            found = compare_points(traces, contest, queries=queries, seed=seed, run=run)
-        if output is not None:
-            save_rows([line.to_dict() for line in found], output, overwrite=overwrite)
-        _tell(found, traces.account.notes if traces.account else (), as_json=running.json)
-        return 0
     runs = contests(names, whole_numbers(k, "--k 2,5,10"))
     with working(running) as run:
-        people = read(inputs, options=options, run=run)
-        lines = run_all(people, runs, run=run)
+        people = read_for(runs, inputs, options, run=run)
+        lines = run_all(people, runs, queries=queries, seed=seed, run=run)
     if output is not None:
         save_table(lines, output, overwrite=overwrite)
     if running.json:
@@ -86,18 +75,9 @@ def compare(
         return 0
     for note in people.account.notes if people.account else ():
         show(f"note: {note}")
-    show_columns([_HEADER, *(_cells(line) for line in lines)], left={"method", "claim"})
+    header = _HEADER if isinstance(lines[0], Compared) else _POINTS_HEADER
+    show_columns([header, *(_cells(line) for line in lines)], left={"method", "claim"})
     return 0
-
-
-def _tell(lines: list[ComparedPoints], notes: tuple[str, ...], *, as_json: bool) -> None:
-    """Write the table of methods of points: privacy, utility, size and time."""
-    if as_json:
-        show_json({"ok": True, "runs": [line.to_dict() for line in lines]})
-        return
-    for note in notes:
-        show(f"note: {note}")
-    show_columns([_POINTS_HEADER, *(_point_cells(line) for line in lines)], left={"method"})
 
 
 def _point_cells(line: ComparedPoints) -> tuple[str, ...]:
@@ -118,7 +98,11 @@ def _share(value: float | None, digits: int) -> str:
     return "-" if value is None else f"{value:.{digits}%}"
 
 
-def _cells(line: Compared) -> tuple[str, ...]:
+def _cells(line: Compared | ComparedPoints) -> tuple[str, ...]:
+    return _box_cells(line) if isinstance(line, Compared) else _point_cells(line)
+
+
+def _box_cells(line: Compared) -> tuple[str, ...]:
     of = line.precision
     peak = "-" if line.peak_memory_bytes is None else human_bytes(line.peak_memory_bytes)
     return (

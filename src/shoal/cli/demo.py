@@ -10,10 +10,9 @@ from cyclopts import Parameter
 from shoal.cli.console import show, show_json, working
 from shoal.cli.options import Running
 from shoal.measure import summary, unicity
-from shoal.methods import DEFAULT
-from shoal.pipeline import Outputs, publish
+from shoal.methods import Shoal
+from shoal.pipeline import publish
 from shoal.reading import read
-from shoal.reading.options import ReadOptions
 from shoal.synth import synthesize
 
 __all__ = ["demo"]
@@ -46,14 +45,7 @@ def demo(
 
     say(f"3. So we hide everyone among {k}: merge people who move alike into common boxes of space and time.")
     with working(running) as run:
-        done = publish(
-            [events],
-            Outputs(release, audit=audit, overwrite=True),
-            method=DEFAULT,
-            parameters={"k": k},
-            options=ReadOptions(),
-            run=run,
-        )
+        done = publish(events, release, Shoal(k=k), audit=audit, overwrite=True, run=run)
     of = done.figures()
     say(f"   {of['records']:,} records; half of the boxes are smaller than {of['side_m_median'] / 1000:.1f} km")
     say(f"   and shorter than {of['duration_s_median'] / 3600:.1f} hours. No call was left out, none invented.")

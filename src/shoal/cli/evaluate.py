@@ -8,7 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from shoal.cli.console import show, show_json, show_table, working
-from shoal.cli.options import Reading, Running
+from shoal.cli.options import Reading, Running, read_options_of
 from shoal.errors import SettingsError
 from shoal.tables import refuse_table, save_rows
 from shoal.utility import evaluate as measure
@@ -41,7 +41,7 @@ def evaluate(
             run_record=run_record,
             queries=queries,
             seed=seed,
-            options=reading.options(),
+            options=read_options_of(reading),
             run=run,
         )
     if output is not None:

@@ -8,7 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from shoal.cli.console import show, show_json, show_table, working
-from shoal.cli.options import Reading, Running
+from shoal.cli.options import Reading, Running, read_options_of
 from shoal.errors import SettingsError
 from shoal.measure import summary
 from shoal.reading import read
@@ -25,7 +25,7 @@ def inspect(
     if not paths:
         raise SettingsError("name a file: shoal inspect events.parquet")
     with working(running) as run:
-        people = read([str(path) for path in paths], options=reading.options(), run=run)
+        people = read([str(path) for path in paths], options=read_options_of(reading), run=run)
     account = people.account
     figures = summary(people)
     if running.json:

@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from shoal.cli.console import show, show_json, working
 from shoal.cli.gaps import find_gaps, refuse_plots, save_gaps, save_plots, show_gaps
-from shoal.cli.options import Reading, Running, whole_numbers
+from shoal.cli.options import Reading, Running, read_options_of, whole_numbers
 from shoal.errors import SettingsError
 from shoal.measure import Unicity
 from shoal.measure import unicity as count_unique
@@ -59,7 +59,7 @@ def measure(
     resolutions = _resolutions(resolution)
     found = None
     with working(running) as run:
-        people = read(inputs, options=reading.options(), run=run)
+        people = read(inputs, options=read_options_of(reading), run=run)
         if among is not None:
             found = find_gaps(people, among, sample=sample, seed=seed, draw=plots is not None, run=run)
         rows: tuple[Unicity, ...] = ()

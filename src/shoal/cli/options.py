@@ -1,63 +1,100 @@
-"""Flags that several commands share: how to read, how to run."""
+"""Flags that several commands share: how to read, how to run, and the settings of the methods.
+
+Flags of reading and of methods are derived from the declarations in `ReadOptions` and in the methods' classes.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields, make_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from cyclopts import Parameter
+from cyclopts import Group, Parameter
 
 from shoal.errors import SettingsError
+from shoal.methods import DEFAULT, METHODS
+from shoal.reading.options import ReadOptions
 from shoal.units import parse_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from shoal.settings import Settings
 
-    from shoal.reading.options import ReadOptions
+__all__ = ["MethodSettings", "Reading", "Running", "given", "read_options_of", "whole_numbers"]
 
-__all__ = ["Reading", "Running", "whole_numbers"]
-
-
-@Parameter(name="*", group="Reading")
-@dataclass(frozen=True, kw_only=True)
-class Reading:
-    """How to read the original data; the same flags for anonymize, verify and inspect."""
-
-    columns: Annotated[
-        str | None, Parameter(help="Which column is what: user=…,time=…,lat=…,lng=… (or x, y, cell).")
-    ] = None
-    tz: Annotated[str | None, Parameter(help="Zone of times that have none, e.g. Africa/Dakar; else UTC.")] = None
-    time_unit: Annotated[str | None, Parameter(help="Unit of numeric times: s, ms or us; else by their size.")] = None
-    crs: Annotated[str | None, Parameter(help="Projected CRS in metres; else a local one around the data.")] = None
-    cell: Annotated[str | None, Parameter(help="Side of a cell of the grid; else 100m.")] = None
-    slot: Annotated[str | None, Parameter(help="Length of a slot of the grid; else 60s.")] = None
-    cells: Annotated[Path | None, Parameter(help="File of cells (id, lat, lng) for events that name a cell.")] = None
-    min_samples: Annotated[int | None, Parameter(help="Leave out users with fewer samples.")] = None
-    min_active_days: Annotated[int | None, Parameter(help="Leave out users active on fewer days.")] = None
-    bbox: Annotated[
-        str | None, Parameter(help="Keep only west,south,east,north (degrees).", allow_leading_hyphen=True)
-    ] = None
-    period: Annotated[str | None, Parameter(help="Keep only start,end (ISO; the end is left out).")] = None
-    align_days: Annotated[
-        int | None, Parameter(help="Points: everyone's first so many days with data, moved to one start day.")
-    ] = None
-    split_gap: Annotated[
-        str | None, Parameter(help="Points: split traces where nothing is logged for so long, e.g. 4h.")
-    ] = None
-    strict: Annotated[bool, Parameter(help="Any bad row is an error.")] = False
-
-    def options(self) -> ReadOptions:
-        """Return those that were set as ReadOptions; raises SettingsError for what makes no sense."""
-        from shoal.reading.options import read_options
-
-        given = {flag.name: getattr(self, flag.name) for flag in fields(self)}
-        given = {name: value for name, value in given.items() if value not in (None, False)}
-        parsed = {name: _PARSE[name](value) if name in _PARSE else value for name, value in given.items()}
-        return read_options(**{_OPTION.get(name, name): value for name, value in parsed.items()})
+_UNSAID: tuple[Any, ...] = (None, False, "", {}, 0)
 
 
-@Parameter(name="*", group="Running")
+def _help_of(kind: type[Settings], name: str) -> str:
+    """Return the help of a setting, with its default."""
+    about, default = kind.settings()[name], kind.model_fields[name].get_default()
+    if default in _UNSAID or kind.model_fields[name].is_required():
+        return about.help
+    if about.unit == "s" and default % 60 == 0 and default > 60:
+        return f"{about.help} [default: {default // 60}min]"
+    return f"{about.help} [default: {default}{about.unit}]"
+
+
+def _flag(kind: type[Settings], name: str) -> tuple[str, Any, Any]:
+    """Return the field of a flag: a switch, or text that the setting itself reads."""
+    switch = kind.model_fields[name].annotation is bool
+    about = Parameter(help=_help_of(kind, name), allow_leading_hyphen=not switch)
+    return name, Annotated[bool, about] if switch else Annotated[str | None, about], field(default=None)
+
+
+def _flags_of_methods() -> list[tuple[str, Any, Any]]:
+    """Return a flag for each setting of any method, in the groups of all methods that have it; of most, among the common ones."""
+    names = dict.fromkeys(name for method in METHODS.values() for name in method.model_fields)
+    flags = []
+    for name in names:
+        having = [method for method in METHODS.values() if name in method.model_fields]
+        texts = {_help_of(method, name): method.name for method in having}
+        text = next(iter(texts)) if len(texts) == 1 else " ".join(f"{of}: {said}" for said, of in texts.items())
+        common = len(having) > len(METHODS) / 2
+        about = Parameter(help=text, group=None if common else [_GROUPS[method.name] for method in having])
+        flags.append((name, Annotated[str | None, about], field(default=None)))
+    return flags
+
+
+_GROUPS = {
+    name: Group(f"Settings of {name}{' (the default method)' if name == DEFAULT else ''}", sort_key=10 + order)
+    for order, name in enumerate(METHODS)
+}
+
+
+def _group_of_flags(name: str, flags: list[tuple[str, Any, Any]], about: Parameter) -> Any:
+    """Return a frozen dataclass of flags that commands take as one argument."""
+    return about(make_dataclass(name, flags, frozen=True, kw_only=True, namespace={"__module__": __name__}))
+
+
+if TYPE_CHECKING:
+
+    class Reading:
+        """How to read the original data; the same flags for all commands that read it."""
+
+    class MethodSettings:
+        """The settings of all methods; the chosen one takes its own and refuses others."""
+
+else:
+    Reading = _group_of_flags(
+        "Reading",
+        [_flag(ReadOptions, name) for name in ReadOptions.model_fields],
+        Parameter(name="*", group=Group("Reading", sort_key=50)),
+    )
+    MethodSettings = _group_of_flags("MethodSettings", _flags_of_methods(), Parameter(name="*"))
+
+
+def given(flags: Any) -> dict[str, Any]:
+    """Return the flags of a group that were given, by name."""
+    values = {flag.name: getattr(flags, flag.name) for flag in fields(flags)}
+    return {name: value for name, value in values.items() if value not in (None, False)}
+
+
+def read_options_of(reading: Any) -> ReadOptions:
+    """Return the reading flags that were given as ReadOptions; raises SettingsError for what makes no sense."""
+    return ReadOptions(**given(reading))
+
+
+@Parameter(name="*", group=Group("Running", sort_key=60))
 @dataclass(frozen=True, kw_only=True)
 class Running:
     """How to run; none of it changes a result."""
@@ -74,32 +111,6 @@ class Running:
     def memory_bytes(self) -> int | None:
         """The limit of memory, in bytes."""
         return None if self.memory is None else parse_bytes(self.memory)
-
-
-def _pairs(text: str) -> dict[str, str]:
-    pairs = [part.partition("=") for part in text.split(",") if part]
-    if not all(equals and column for _, equals, column in pairs):
-        raise SettingsError("--columns takes role=column pairs, e.g. user=msisdn,time=start_time")
-    return {role.strip(): column.strip() for role, _, column in pairs}
-
-
-def _four_numbers(text: str) -> tuple[float, ...]:
-    try:
-        west, south, east, north = (float(part) for part in text.split(","))
-    except ValueError:
-        raise SettingsError("--bbox takes four numbers: west,south,east,north") from None
-    return west, south, east, north
-
-
-def _two_times(text: str) -> tuple[str, str]:
-    start, comma, end = text.partition(",")
-    if not comma:
-        raise SettingsError("--period takes two ISO times with a comma between: 2026-03-01,2026-03-15")
-    return start.strip(), end.strip()
-
-
-_OPTION = {"cell": "cell_m", "slot": "slot_s", "split_gap": "split_gap_s"}
-_PARSE: dict[str, Callable[[str], Any]] = {"columns": _pairs, "bbox": _four_numbers, "period": _two_times}
 
 
 def whole_numbers(text: str, example: str) -> list[int]:

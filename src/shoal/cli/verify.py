@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from shoal.claim import Claim
 from shoal.cli.console import show, show_json, working
-from shoal.cli.options import Reading, Running
+from shoal.cli.options import Reading, Running, read_options_of
 from shoal.errors import SettingsError
-from shoal.release import Claim
 from shoal.units import parse_seconds
 from shoal.verifier import MAX_SUPPRESSED
 from shoal.verifier import verify as check
@@ -63,7 +63,7 @@ def verify(
             epsilon=epsilon,
             claim=None if claim is None else _claim(claim, k, tau, epsilon),
             audit=audit,
-            options=reading.options(),
+            options=read_options_of(reading),
             exact=exact,
             max_suppressed=max_suppressed,
             run=run,

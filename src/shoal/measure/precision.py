@@ -9,12 +9,12 @@ import numpy as np
 
 from shoal.errors import SettingsError
 from shoal.kernels.held import held_samples
+from shoal.trajectories import Trajectories
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.release import Members, Release
-    from shoal.trajectories import Trajectories
 
 __all__ = ["Precision", "precision", "samples_in_boxes"]
 
@@ -66,23 +66,24 @@ def samples_in_boxes(release: Release) -> tuple[NDArray[np.int64], NDArray[np.fl
 
     With owners still to be drawn, those of all who may own the record, and k costs a person. Linear.
     """
-    members = _members(release)
-    people = members.people
+    members, people = _members(release)
     owners = members.owners[:, None] if members.matchings is None else members.matchings
     ends = np.arange(len(release) + 1) * owners.shape[1]
     arrays = (people.offsets, ends, np.ascontiguousarray(owners).ravel(), release.offsets, release.boxes)
     return held_samples(people.t, people.x, people.y, *arrays)
 
 
-def _members(release: Release) -> Members[Trajectories]:
-    if release.members is None or release.multiplicity is not None:
-        raise SettingsError("only a release as a method made it can be measured: who is in which record must be known")
-    return release.members
+def _members(release: Release) -> tuple[Members, Trajectories]:
+    """Return who is in the records, and their samples."""
+    members = release.members
+    if members is None or release.multiplicity is not None or not isinstance(members.people, Trajectories):
+        raise SettingsError("only boxes as a method made them can be measured: who is in which record must be known")
+    return members, members.people
 
 
 def _samples_in_all(release: Release) -> int:
-    members = _members(release)
-    return members.people.samples * (1 if members.matchings is None else members.matchings.shape[1])
+    members, people = _members(release)
+    return people.samples * (1 if members.matchings is None else members.matchings.shape[1])
 
 
 def _mean(values: NDArray[np.float64], weights: NDArray[np.int64]) -> float:

@@ -1,19 +1,30 @@
-"""The methods, one file each, by the name that the command line knows them by."""
+"""The methods, one file or folder each, by the name that the command line knows them by.
 
+>>> from shoal.methods import METHODS, make_method
+>>> make_method("promesse", {"step": "200m"})
+Promesse(step=200)
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import Any, TypeVar
+
+from shoal.errors import SettingsError
 from shoal.methods.geoind import GeoIndistinguishability
 from shoal.methods.glove import Glove
 from shoal.methods.kconcealment import KConcealment
 from shoal.methods.kscale import KScale
-from shoal.methods.kte_hide.method import KteHide
+from shoal.methods.kte_hide import KteHide
 from shoal.methods.promesse import Promesse
-from shoal.methods.protocol import BoxMethod, CrowdMethod, Estimate, Method, PointMethod
+from shoal.methods.protocol import CrowdMethod, Estimate, Method, PointMethod
 from shoal.methods.shoal import Shoal
 from shoal.methods.uniform import Uniform
+from shoal.settings import flag_of
 
 __all__ = [
     "DEFAULT",
     "METHODS",
-    "BoxMethod",
     "CrowdMethod",
     "Estimate",
     "GeoIndistinguishability",
@@ -26,10 +37,42 @@ __all__ = [
     "Promesse",
     "Shoal",
     "Uniform",
+    "make_method",
+    "method_class",
+    "register",
 ]
+
+M = TypeVar("M", bound=type[Method])
 
 METHODS: dict[str, type[Method]] = {
     method.name: method
     for method in (Shoal, KScale, KConcealment, Glove, KteHide, Promesse, GeoIndistinguishability, Uniform)
 }
 DEFAULT = Shoal.name
+
+
+def register(method: M) -> M:
+    """Add a method of one's own, so that every command knows it; may be used as a decorator of its class."""
+    METHODS[method.name] = method
+    return method
+
+
+def method_class(name: str) -> type[Method]:
+    """Return the class of a method; raises SettingsError with the choices."""
+    if name not in METHODS:
+        near = get_close_matches(name, METHODS, 1)
+        hint = f" (did you mean {near[0]}?)" if near else ""
+        raise SettingsError(f"no such method{hint}; choose one of: {', '.join(sorted(METHODS))}")
+    return METHODS[name]
+
+
+def make_method(name: str, settings: dict[str, Any]) -> Method:
+    """Return a method with some settings; raises SettingsError that names those it does not have."""
+    chosen = method_class(name)
+    unknown = sorted(set(settings) - set(chosen.model_fields))
+    if unknown:
+        known = ", ".join(map(flag_of, chosen.model_fields)) or "none"
+        raise SettingsError(
+            f"the method {name} has no setting {', '.join(map(flag_of, unknown))}; its settings are: {known}"
+        )
+    return chosen(**settings)

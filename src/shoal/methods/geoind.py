@@ -10,15 +10,17 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
-from pydantic import BeforeValidator, Field
 
+from shoal.claim import Claim
 from shoal.errors import InputError, SettingsError
 from shoal.frame import transformer
 from shoal.kernels.noise import shift_places
+from shoal.layouts import DECIMALS, Points
 from shoal.methods.protocol import Estimate, PointMethod
-from shoal.points import DECIMALS, PointRelease
-from shoal.release import Claim, Members
+from shoal.release import Members, Release
 from shoal.run import LOCAL, Run
+from shoal.settings import setting
+from shoal.units import checked
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -69,15 +71,20 @@ class GeoIndistinguishability(PointMethod):
     >>> import shoal
     >>> table = shoal.synthesize(users=5, kind="gps", scene="town", days=1, seed=1)
     >>> GeoIndistinguishability(epsilon="ln(4)/200").anonymize(shoal.read_traces(table), seed=1)
-    PointRelease(5 records, ... points, geo-indistinguishability, claim none (research))
+    Release(5 records, ... points, geo-indistinguishability, claim none (research))
     """
 
     name: ClassVar[str] = "geo-indistinguishability"
-    epsilon: Annotated[
-        float, BeforeValidator(parse_epsilon), Field(ge=1e-6, le=1.0, description="per metre, e.g. 0.01 or ln(4)/200")
-    ]
+    about: ClassVar[str] = "Publish every fix at a random place around the true one, by planar Laplace noise."
+    citation: ClassVar[str] = "Andrés et al. 2013, Geo-indistinguishability (compared with in Promesse, Sec. V)"
+    value_setting: ClassVar[str | None] = "epsilon"
+    noisy: ClassVar[bool] = True
 
-    def anonymize(self, traces: Traces, *, seed: int | None = None, run: Run = LOCAL) -> PointRelease:
+    epsilon: Annotated[float, checked(parse_epsilon)] = setting(
+        help="The noise, per metre, e.g. 0.01 or ln(4)/200.", public="epsilon_per_m", ge=1e-6, le=1.0
+    )
+
+    def make(self, traces: Traces, *, run: Run, seed: int | None = None) -> Release:
         """Return one record for every trace, a point for every fix; see the class for what it guarantees."""
         lng, lat = np.empty(traces.fixes), np.empty(traces.fixes)
         draws = None if seed is None else _seeded_draws(traces, seed)
@@ -95,15 +102,14 @@ class GeoIndistinguishability(PointMethod):
         ranges = [(start, min(start + _BLOCK, traces.fixes)) for start in range(0, traces.fixes, _BLOCK)]
         with run.stage("draw noise", traces.fixes) as advance:
             run.ranges(work, ranges, advance=advance)
-        return PointRelease(
+        return Release(
             offsets=traces.offsets,
-            ms=traces.ms,
-            lng=lng,
-            lat=lat,
+            layout=Points(traces.ms, lng, lat),
             frame=traces.frame,
             method=self.name,
-            parameters={"epsilon_per_m": self.epsilon},
+            parameters=self.parameters,
             claim=self._claim_of(traces) if seed is None else Claim("none", why="research"),
+            samples=traces.fixes,
             seeded=seed is not None,
             members=Members(traces.users, np.arange(len(traces) + 1), traces.users, traces),
         )

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field
 
+from shoal.claim import Claim
 from shoal.methods.protocol import CrowdMethod, Estimate
 from shoal.methods.records import group_release, merge_all
-from shoal.release import Claim, Release
 from shoal.run import LOCAL, Run
 from shoal.search.glove_groups import glove_groups
+from shoal.settings import setting
 from shoal.units import Metres, Seconds  # noqa: TC001  pydantic needs them
 
 if TYPE_CHECKING:
+    from shoal.release import Release
     from shoal.trajectories import Trajectories
 
 __all__ = ["Glove"]
@@ -40,9 +41,9 @@ class Glove(CrowdMethod):
     merge
         How two groups become one: `k-merge` (finer as a rule, and true of every member), or `two-stage`, the paper's
         own, whose boxes are true of the group but not of each of its members.
-    max_span_m, max_duration_s
+    max_span, max_duration
         Leave out boxes that are wider, higher or longer than this, for the whole group; nothing is left out by
-        default. Text with a unit is taken too: `"15km"`, `"6h"`.
+        default. A number is metres or seconds; text has a unit: `"15km"`, `"6h"`.
 
     Guarantee: `k-anonymity(k)`; the very groups of the paper's Alg. 1, ties in canonical order, whatever threads,
     labels or the order of the input. Cost: docs/benchmarks.md; memory is linear in the samples.
@@ -54,17 +55,38 @@ class Glove(CrowdMethod):
     """
 
     name: ClassVar[str] = "glove"
+    about: ClassVar[str] = (
+        "Merge the two groups at least stretch effort again and again, until every group has k people."
+    )
+    citation: ClassVar[str] = "GLOVE, Sec. 6 and Alg. 1 (docs/papers/glove.md)"
+    variants: ClassVar[dict[str, dict[str, Any]]] = {
+        **{word: {"merge": word} for word in ("k-merge", "two-stage")},
+        "loose": {"variant": "loose"},
+    }
     less_loss: ClassVar[str] = (
         "give --variant loose, which leaves nobody out; or raise --max-span and --max-duration, or leave them out"
     )
-    variant: Literal["strict", "loose"] = "strict"
-    merge: Literal["k-merge", "two-stage"] = "k-merge"
-    max_span_m: Annotated[Metres, Field(gt=0)] | None = None
-    max_duration_s: Annotated[Seconds, Field(gt=0)] | None = None
 
-    def anonymize(self, people: Trajectories, *, run: Run = LOCAL) -> Release:
+    variant: Literal["strict", "loose"] = setting(
+        "strict", help="strict (groups stop at k; a rest is left out) or loose (nobody is left out).", public="variant"
+    )
+    merge: Literal["k-merge", "two-stage"] = setting(
+        "k-merge", help="How two groups become one: k-merge or two-stage (the paper's).", public="merge"
+    )
+    max_span: Metres | None = setting(
+        None, unit="m", help="Leave out boxes that are wider or higher, e.g. 15km.", public="max_span_m", gt=0
+    )
+    max_duration: Seconds | None = setting(
+        None, unit="s", help="Leave out boxes that last longer, e.g. 6h.", public="max_duration_s", gt=0
+    )
+
+    @property
+    def truth(self) -> Literal["member", "group"]:
+        """What boxes are true of: of each member, or with `two-stage` of the group as a whole."""
+        return "group" if self.merge == "two-stage" else "member"
+
+    def make(self, people: Trajectories, *, run: Run) -> Release:
         """Return one record per user, identical within each group; see the class for what it guarantees."""
-        self.require_enough(people)
         plan, offsets, boxes, _ = glove_groups(
             people, self.k, loose=self.variant == "loose", two_stage=self.merge == "two-stage", run=run
         )
@@ -76,9 +98,9 @@ class Glove(CrowdMethod):
             offsets,
             boxes,
             method=self.name,
-            parameters={"k": self.k, "variant": self.variant, "merge": self.merge},
-            max_span_m=self.max_span_m,
-            max_duration_s=self.max_duration_s,
+            parameters=self.parameters,
+            max_span_m=self.max_span,
+            max_duration_s=self.max_duration,
         )
 
     @property

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from pydantic import Field
 
+from shoal.claim import Claim
 from shoal.kernels.weighted import grown_costs
+from shoal.layouts import Boxes
 from shoal.lists import even_ranges
 from shoal.methods.protocol import CrowdMethod, Estimate
 from shoal.methods.records import merge_all
-from shoal.release import Claim, Members, Release
+from shoal.release import Members, Release
 from shoal.run import LOCAL, Run
 from shoal.search import pair_costs, proxy_candidates, signatures
 from shoal.search.constraints import regular_lists
+from shoal.settings import setting
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -42,10 +44,10 @@ class KConcealment(CrowdMethod):
     The k-1 others of everyone are found by k-1 rounds of minimum-cost assignment, the first by the pair costs of
     both, the others by what the whole record comes to cost. Boxes do justice to all members alike (`members`
     objective), so that they tell nothing about the owner; who it is, the writer draws by chance (see
-    `shoal.publishing.owners`), so that every one of a user's k records is hers with probability exactly 1/k.
+    `shoal.publishing.owners`), so that each of a user's k records is their own with probability exactly 1/k.
 
     Guarantee: as said; records do not depend on threads, labels, the order of the input or a seed. What it does
-    not prevent: whoever intersects the k records of a person knows her movements better than from one.
+    not prevent: whoever intersects the k records of a person knows their movements better than from one.
     Cost: O(users²) proxy distances, about users·K k-merges of pairs and 40·k·users of up to k.
 
     >>> import shoal
@@ -55,21 +57,28 @@ class KConcealment(CrowdMethod):
     """
 
     name: ClassVar[str] = "k-concealment"
-    candidates: Annotated[int, Field(ge=1)] | None = None
+    about: ClassVar[str] = (
+        "Put everyone into exactly k records of k people each, and let chance decide whose record is whose."
+    )
+    citation: ClassVar[str] = "this project (docs/methods/k-concealment.md)"
+    less_memory: ClassVar[str] = "use fewer --candidates, a shorter --period or a smaller --bbox"
 
-    def anonymize(self, people: Trajectories, *, run: Run = LOCAL) -> Release:
+    candidates: int | None = setting(
+        None, help="How many nearest people are looked at; 100·k if not given.", public="candidates", ge=1
+    )
+
+    def make(self, people: Trajectories, *, run: Run) -> Release:
         """Return one record per user, the owners still to be drawn; see the class for what it guarantees."""
-        self.require_enough(people)
         matchings = self._matchings(people, run)
         members = np.sort(matchings, axis=1).ravel()  # a record depends on who is in it, not on who comes first
         offsets = np.arange(0, len(members) + 1, self.k)
         box_offsets, boxes = merge_all(people, offsets, members, "members", run=run)
         return Release(
             offsets=box_offsets,
-            boxes=boxes,
+            layout=Boxes(boxes),
             frame=people.frame,
             method=self.name,
-            parameters={"k": self.k, "candidates": self._candidates()},
+            parameters=self.parameters,
             claim=self.claim,
             samples=people.samples,
             members=Members(np.arange(len(people)), offsets, matchings.ravel(), people, matchings),
@@ -87,6 +96,10 @@ class KConcealment(CrowdMethod):
         nanoseconds += _ROUNDS_NS * self.k**2 * people.samples
         memory = _PAIR_BYTES * pairs + _SAMPLE_BYTES * people.samples * self.k
         return Estimate(int(memory), nanoseconds / 1e9 / run.workers)
+
+    def effective(self, name: str) -> Any:
+        """Return the value that a setting has in effect: how many candidates there are."""
+        return self._candidates() if name == "candidates" else super().effective(name)
 
     def _candidates(self) -> int:
         return max(self.k - 1, self.candidates if self.candidates is not None else 100 * self.k)

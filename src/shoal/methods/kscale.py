@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
+from shoal.claim import Claim
+from shoal.layouts import Boxes
 from shoal.lists import take_lists
 from shoal.methods.protocol import CrowdMethod, Estimate
 from shoal.methods.records import merge_all
-from shoal.release import Claim, Members, Release
+from shoal.release import Members, Release
 from shoal.run import LOCAL, Run
 from shoal.search import pair_costs, proxy_candidates, signatures
 from shoal.search.constraints import clusters, k_pick, nu_k_pick
 from shoal.search.marginal import marginal_pick
+from shoal.settings import setting
 
 if TYPE_CHECKING:
     from shoal.merge import Objective
@@ -64,10 +67,28 @@ class KScale(CrowdMethod):
     """
 
     name: ClassVar[str] = "k-scale"
-    constraint: Constraint = "nu-k-pick"
-    candidates: Annotated[int, Field(ge=1)] | None = None
-    picking: Picking = "cost"
-    max_members: Annotated[int, Field(ge=1)] | None = None
+    about: ClassVar[str] = (
+        "Merge each person into the records of k-1 others, by k-scale's recipe: everyone is covered k times."
+    )
+    citation: ClassVar[str] = "k-scale, Sec. III and Alg. 1 (docs/papers/k-scale.md)"
+    variants: ClassVar[dict[str, dict[str, Any]]] = {
+        **{word: {"constraint": word} for word in ("nu-k-pick", "k-pick", "full")},
+        "marginal": {"picking": "marginal"},
+    }
+    less_memory: ClassVar[str] = "use fewer --candidates, a shorter --period or a smaller --bbox"
+
+    constraint: Constraint = setting(
+        "nu-k-pick", help="Who may be merged with whom: nu-k-pick, k-pick or full.", public="constraint"
+    )
+    candidates: int | None = setting(
+        None, help="How many nearest people are looked at; 100·k if not given.", public="candidates", ge=1
+    )
+    picking: Picking = setting(
+        "cost", help="How records are chosen: cost (the paper's) or marginal (better).", public="picking", quiet=True
+    )
+    max_members: int | None = setting(
+        None, help="The most people in a record beside its owner.", public="max_members", ge=1
+    )
 
     @model_validator(mode="after")
     def _go_together(self) -> KScale:
@@ -78,9 +99,8 @@ class KScale(CrowdMethod):
             raise ValueError("max_members must be k-1 or more: everyone is put into k-1 records")
         return self
 
-    def anonymize(self, people: Trajectories, *, run: Run = LOCAL) -> Release:
+    def make(self, people: Trajectories, *, run: Run) -> Release:
         """Return one record per user; see the class for what it guarantees."""
-        self.require_enough(people)
         plan = self._plan(people, run)
         objective: Objective = "members" if self.constraint == "full" else "owner"
         merged, boxes = merge_all(people, plan.offsets, plan.members, objective, run=run)
@@ -88,10 +108,10 @@ class KScale(CrowdMethod):
         member_offsets, members = take_lists(plan.offsets, plan.record_of)
         return Release(
             offsets=box_offsets,
-            boxes=boxes[rows],
+            layout=Boxes(boxes[rows]),
             frame=people.frame,
             method=self.name,
-            parameters=self._parameters(),
+            parameters=self.parameters,
             claim=self.claim,
             samples=people.samples,
             members=Members(np.arange(len(people)), member_offsets, plan.members[members], people),
@@ -119,13 +139,10 @@ class KScale(CrowdMethod):
             return 2 * (self.k - 1)
         return self.max_members
 
-    def _parameters(self) -> dict[str, Any]:
-        """Return the public parameters: those of the refinements only if they are used."""
-        parameters: dict[str, Any] = {"k": self.k, "constraint": self.constraint, "candidates": self._candidates()}
-        if self.picking != "cost":
-            parameters["picking"] = self.picking
-        most = self._most_members()
-        return parameters if most is None else {**parameters, "max_members": most}
+    def effective(self, name: str) -> Any:
+        """Return the value that a setting has in effect: how many candidates and members there are."""
+        derived = {"candidates": self._candidates, "max_members": self._most_members}
+        return derived[name]() if name in derived else super().effective(name)
 
     def _plan(self, people: Trajectories, run: Run) -> Plan:
         """Choose who is merged with whom; k-pick widens the candidates until an assignment exists."""

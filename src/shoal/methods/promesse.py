@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from pydantic import Field
 
+from shoal.claim import Claim
 from shoal.kernels.smooth import most_points, smooth_traces
+from shoal.layouts import Points
 from shoal.lists import even_ranges, offsets_of
 from shoal.methods.protocol import Estimate, PointMethod
-from shoal.points import PointRelease
-from shoal.release import Claim, Members
+from shoal.release import Members, Release
 from shoal.run import LOCAL, Run
+from shoal.settings import setting
 from shoal.units import Metres  # noqa: TC001  pydantic needs it
 
 if TYPE_CHECKING:
@@ -33,10 +34,11 @@ class Promesse(PointMethod):
 
     Parameters
     ----------
-    step_m
-        The distance between successive points; places that are smaller are hidden. Text with a unit is taken too.
+    step
+        The distance between successive points; places that are smaller are hidden. A number is metres; text has a
+        unit: `"200m"`.
 
-    A point lies wherever the distance from the last one reaches `step_m`, on the straight line from it to the current
+    A point lies wherever the distance from the last one reaches `step`, on the straight line from it to the current
     fix. The first and the last are dropped, and times spread evenly over the rest. Traces of two points or fewer are
     discarded, and counted. Guarantee: the claim is `none`; successive points of a record are the same distance apart
     to 2 cm (of a hundred kilometres, to a millionth) and the same time to a millisecond. Not guaranteed: that stops
@@ -46,33 +48,36 @@ class Promesse(PointMethod):
 
     >>> import shoal
     >>> table = shoal.synthesize(users=5, kind="gps", scene="town", days=1, seed=1)
-    >>> Promesse(step_m="200m").anonymize(shoal.read_traces(table, split_gap_s="4h"))
-    PointRelease(... records, ... points, promesse, claim none)
+    >>> Promesse(step="200m").anonymize(shoal.read_traces(table, split_gap="4h"))
+    Release(... records, ... points, promesse, claim none)
     """
 
     name: ClassVar[str] = "promesse"
-    step_m: Annotated[Metres, Field(gt=0, le=100_000, description="metres, e.g. 200m")] = 200
+    about: ClassVar[str] = (
+        "Publish points at equal distances and equal times along every trace, so that stops are hidden."
+    )
+    citation: ClassVar[str] = "Promesse, Sec. IV (docs/papers/promesse.md)"
+    value_setting: ClassVar[str | None] = "step"
+    less_loss: ClassVar[str] = "every trace is too short for the step; give a smaller --step"
+    less_memory: ClassVar[str] = "use a larger --step, a shorter --period or a smaller --bbox"
 
-    def anonymize(
-        self,
-        traces: Traces,
-        *,
-        seed: int | None = None,  # noqa: ARG002  nothing is left to chance
-        run: Run = LOCAL,
-    ) -> PointRelease:
+    step: Metres = setting(
+        200, unit="m", help="The distance between successive points, e.g. 200m.", public="step_m", gt=0, le=100_000
+    )
+
+    def make(self, traces: Traces, *, run: Run) -> Release:
         """Return one record for every trace that has more than two points; see the class for what it guarantees."""
         counts, (ms, lng, lat) = self._walked(traces, run)
         kept = np.flatnonzero(counts)
         owners = traces.users[kept]
-        return PointRelease(
+        return Release(
             offsets=offsets_of(counts[kept]),
-            ms=ms,
-            lng=lng,
-            lat=lat,
+            layout=Points(ms, lng, lat),
             frame=traces.frame,
             method=self.name,
-            parameters=self.model_dump(),
+            parameters=self.parameters,
             claim=self.claim,
+            samples=len(ms),
             suppressed=int(traces.counts[counts == 0].sum()),
             created=len(ms),
             discarded=len(traces) - len(kept),
@@ -93,7 +98,7 @@ class Promesse(PointMethod):
     def _most(self, traces: Traces, run: Run) -> NDArray[np.int64]:
         """Return how many points each trace can have at most."""
         most = np.empty(len(traces), np.int64)
-        where = traces.offsets, traces.lng, traces.lat, float(self.step_m)
+        where = traces.offsets, traces.lng, traces.lat, float(self.step)
         run.ranges(lambda a, b: most_points(*where, a, b, most), even_ranges(traces.counts, _BLOCK))
         return most
 
@@ -106,7 +111,7 @@ class Promesse(PointMethod):
 
         def walk(first: int, last: int) -> None:
             room = slice(starts[first], starts[last])
-            where = traces.offsets, traces.ms, traces.lng, traces.lat, float(self.step_m)
+            where = traces.offsets, traces.ms, traces.lng, traces.lat, float(self.step)
             smooth_traces(*where, first, last, counts, *(column[room] for column in columns))
 
         with run.stage("smooth", len(traces)) as advance:

@@ -1,25 +1,25 @@
-"""What every method is: a frozen parameter object with one verb."""
+"""What every method is: a frozen parameter object with one verb, which says everything about itself."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from pydantic import Field
-
-from shoal.errors import TooFewUsers
+from shoal.errors import SettingsError, TooFewUsers
+from shoal.layouts import Boxes, Points
 from shoal.memory import human_bytes
 from shoal.run import LOCAL, Run
-from shoal.settings import Settings
+from shoal.settings import Settings, setting
+from shoal.traces import Traces
+from shoal.trajectories import Trajectories
 
 if TYPE_CHECKING:
-    from shoal.points import PointRelease
-    from shoal.release import Claim, Release
-    from shoal.traces import Traces
-    from shoal.trajectories import Trajectories
+    from shoal.claim import Claim
+    from shoal.layouts import Layout
+    from shoal.release import Release
 
-__all__ = ["BoxMethod", "CrowdMethod", "Estimate", "Method", "PointMethod"]
+__all__ = ["CrowdMethod", "Estimate", "Method", "PointMethod"]
 
 
 @dataclass(frozen=True)
@@ -30,55 +30,113 @@ class Estimate:
     seconds: float
 
     def table(self) -> list[tuple[str, str]]:
-        """Return the lines to print."""
+        """Return the figures as printable rows."""
         minutes = f"{self.seconds / 60:.0f} min" if self.seconds >= 90 else f"{max(1, round(self.seconds))} s"
         return [("memory", human_bytes(self.memory_bytes)), ("time", minutes)]
 
 
 class Method(Settings):
-    """What all methods share: a name, a claim, and whether they work on people's samples or on their fixes."""
+    """A way to turn people into a release: a frozen parameter object with one verb, `anonymize`.
+
+    A method is one class, which declares all that the rest of the program knows about it. The command line, the
+    configuration file, `compare`, error messages and the table of methods are derived from it. Its fields are its
+    settings (see `shoal.settings.setting`). Its class variables are:
+
+    name, about, citation
+        How it is called, what it does in one sentence, and where it was published.
+    takes, layout
+        Whether it works on samples of the grid (`Trajectories`) or on fixes (`Traces`), and what its records are.
+    variants, value_setting
+        The words that may follow its name in `compare`, with the settings they stand for; or the one setting whose
+        value follows it.
+    resumable, noisy
+        Whether it keeps finished parts in `run.store`, and whether it draws noise, which a seed makes repeatable.
+    less_loss, less_memory
+        What to do if too much would be left out, or if it would not fit into memory.
+
+    A new method is such a class and one line in `shoal.methods`.
+    """
 
     name: ClassVar[str]
-    resumable: ClassVar[bool] = False  # whether `anonymize` takes a `store` of finished parts
+    about: ClassVar[str]
+    citation: ClassVar[str]
     takes: ClassVar[Literal["samples", "fixes"]] = "samples"
+    layout: ClassVar[type[Layout]] = Boxes
+    variants: ClassVar[dict[str, dict[str, Any]]] = {}
+    value_setting: ClassVar[str | None] = None
+    resumable: ClassVar[bool] = False
+    noisy: ClassVar[bool] = False
+    less_loss: ClassVar[str] = "use other settings or more people"
+    less_memory: ClassVar[str] = "use a shorter --period or a smaller --bbox"
 
     @property
     @abstractmethod
     def claim(self) -> Claim:
-        """What its releases promise; of `geo-indistinguishability`, what is known before there are people."""
+        """What its releases promise, as far as it is known before there are people."""
+
+    @property
+    def truth(self) -> Literal["member", "group"]:
+        """Whether every box holds a sample of each member of its record, or of the group as a whole."""
+        return "member"
 
     @property
     def among(self) -> int | None:
         """The least number of people everyone is hidden among; None for methods that do not hide people in crowds."""
         return None
 
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The public settings under the names with which they are written into the release."""
+        public = {}
+        for name, about in self.settings().items():
+            value = self.effective(name)
+            if about.public and value is not None and not (about.quiet and value == self._default(name)):
+                public[about.public] = value
+        return public
 
-class BoxMethod(Method):
-    """A way to turn trajectories on the grid into a release of boxes."""
+    def effective(self, name: str) -> Any:
+        """Return the value that a setting has in effect; another one than was given where it is derived."""
+        return getattr(self, name)
 
-    less_loss: ClassVar[str] = "raise --max-span and --max-duration, or leave them out"  # advice if much is lost
+    def anonymize(self, people: Trajectories | Traces, *, seed: int | None = None, run: Run = LOCAL) -> Release:
+        """Return the release of some people; see the class for what it guarantees.
+
+        Records depend on people and settings only, never on `run`. Noise, if there is any, is the operating system's
+        unless a `seed` makes it repeatable. Raises SettingsError or TooFewUsers for people it can't work on.
+        """
+        self.require(people)
+        return self.make(people, run=run, **({"seed": seed} if self.noisy else {}))
 
     @abstractmethod
-    def anonymize(self, people: Trajectories, *, run: Run = LOCAL) -> Release:
-        """Return the release; the records depend on people and parameters only, never on threads or a seed."""
+    def make(self, people: Any, *, run: Run) -> Release:
+        """Return the release of people that were found fit; `noisy` methods take a `seed` too."""
 
     @abstractmethod
-    def estimate(self, people: Trajectories, *, run: Run = LOCAL) -> Estimate:
+    def estimate(self, people: Any, *, run: Run = LOCAL) -> Estimate:
         """Return what `anonymize` would take, within a factor of two or so."""
 
-    def require_enough(self, people: Trajectories) -> None:
-        """Raise TooFewUsers unless there are at least k people to hide among."""
+    def require(self, people: Trajectories | Traces) -> None:
+        """Raise unless the method can work on these people: of the kind it takes, and at least k."""
+        if not isinstance(people, Traces if self.takes == "fixes" else Trajectories):
+            reader = "shoal.read_traces" if self.takes == "fixes" else "shoal.read"
+            raise SettingsError(f"{self.name} works on {self.takes}; read the data with {reader}")
         if self.among is not None and len(people) < self.among:
             raise TooFewUsers(
                 f"{len(people)} users are left after cleaning, but k = {self.among} needs at least {self.among}; "
                 "lower k or loosen --min-samples, --bbox and --period"
             )
 
+    @classmethod
+    def _default(cls, name: str) -> Any:
+        return cls.model_fields[name].default
 
-class CrowdMethod(BoxMethod):
-    """A way to turn trajectories into a release in which everyone is hidden among at least `k`."""
 
-    k: Annotated[int, Field(ge=2, le=1000)] = 2
+class CrowdMethod(Method):
+    """A method of boxes that hides everyone among at least `k`."""
+
+    less_loss: ClassVar[str] = "raise --max-span and --max-duration, or leave them out"
+
+    k: int = setting(2, help="Hide everyone among at least k people.", public="k", ge=2, le=1000)
 
     @property
     def among(self) -> int:
@@ -87,14 +145,7 @@ class CrowdMethod(BoxMethod):
 
 
 class PointMethod(Method):
-    """A way to turn traces of real places and times into a release of points."""
+    """A method that turns traces of real places and times into records of points."""
 
     takes: ClassVar[Literal["samples", "fixes"]] = "fixes"
-
-    @abstractmethod
-    def anonymize(self, traces: Traces, *, seed: int | None = None, run: Run = LOCAL) -> PointRelease:
-        """Return the release. Noise, if any, is the operating system's, unless a `seed` makes it repeatable."""
-
-    @abstractmethod
-    def estimate(self, traces: Traces, *, run: Run = LOCAL) -> Estimate:
-        """Return what `anonymize` would take; the memory is an upper bound."""
+    layout: ClassVar[type[Layout]] = Points

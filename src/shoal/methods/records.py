@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shoal.claim import Claim
 from shoal.kernels.groups import samples_within
 from shoal.kernels.merge import merge_records
+from shoal.layouts import Boxes
 from shoal.lists import even_ranges, offsets_of, take_lists
 from shoal.merge import OBJECTIVES
-from shoal.release import Claim, Members, Release
+from shoal.release import Members, Release
 from shoal.run import LOCAL, Run
 
 if TYPE_CHECKING:
@@ -89,13 +91,12 @@ def group_release(
     suppressed = lost + int(people.counts[~published].sum())
     box_offsets, rows = take_lists(offsets, plan.record_of[owners])
     member_offsets, members = take_lists(plan.offsets, plan.record_of[owners])
-    thresholds = {"max_span_m": max_span_m, "max_duration_s": max_duration_s}
     return Release(
         offsets=box_offsets,
-        boxes=boxes[rows],
+        layout=Boxes(boxes[rows]),
         frame=people.frame,
         method=method,
-        parameters={**parameters, **{name: value for name, value in thresholds.items() if value is not None}},
+        parameters=parameters,
         claim=Claim("k-anonymity", k=parameters["k"]),
         samples=people.samples - suppressed,
         suppressed=suppressed,

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from pydantic import Field
-
+from shoal.claim import Claim
 from shoal.methods.protocol import CrowdMethod, Estimate
 from shoal.methods.records import group_release, merge_all
-from shoal.release import Claim, Release
 from shoal.run import LOCAL, Run
 from shoal.search.partition import EFFORTS, partition
+from shoal.settings import setting
 from shoal.units import Metres, Seconds  # noqa: TC001  pydantic needs them
 
 if TYPE_CHECKING:
+    from shoal.release import Release
     from shoal.trajectories import Trajectories
 
 __all__ = ["Shoal"]
@@ -33,11 +33,11 @@ class Shoal(CrowdMethod):
         The least number of people in a group.
     effort
         How long groups are improved: `quick`, `normal` or `thorough`.
-    max_span_m, max_duration_s
+    max_span, max_duration
         Leave out boxes that are wider, higher or longer than this, for the whole group; nothing is left out by
-        default. Text with a unit is taken too: `"15km"`, `"6h"`.
+        default. A number is metres or seconds; text has a unit: `"15km"`, `"6h"`.
 
-    Guarantee: `k-anonymity(k)`: whatever is known about a person, at least k people's records are the same as hers.
+    Guarantee: `k-anonymity(k)`: whatever is known about a person, at least k people's records are the same as theirs.
     Groups do not depend on threads, memory, labels or the order of the input. Not guaranteed: that no better
     groups exist. Cost: linear in the number of people; a million with 144 samples each take minutes on two cores
     (docs/benchmarks.md). Memory: the samples, some 500 bytes a person, and the boxes.
@@ -49,14 +49,23 @@ class Shoal(CrowdMethod):
     """
 
     name: ClassVar[str] = "shoal"
+    about: ClassVar[str] = "Publish identical records in groups of k to 2k-1 people who move alike."
+    citation: ClassVar[str] = "this project (docs/methods/shoal.md)"
+    variants: ClassVar[dict[str, dict[str, Any]]] = {word: {"effort": word} for word in ("quick", "normal", "thorough")}
     resumable: ClassVar[bool] = True
-    effort: Literal["quick", "normal", "thorough"] = "normal"
-    max_span_m: Annotated[Metres, Field(gt=0)] | None = None
-    max_duration_s: Annotated[Seconds, Field(gt=0)] | None = None
 
-    def anonymize(self, people: Trajectories, *, run: Run = LOCAL) -> Release:
+    effort: Literal["quick", "normal", "thorough"] = setting(
+        "normal", help="How long groups are improved: quick, normal or thorough."
+    )
+    max_span: Metres | None = setting(
+        None, unit="m", help="Leave out boxes that are wider or higher, e.g. 15km.", public="max_span_m", gt=0
+    )
+    max_duration: Seconds | None = setting(
+        None, unit="s", help="Leave out boxes that last longer, e.g. 6h.", public="max_duration_s", gt=0
+    )
+
+    def make(self, people: Trajectories, *, run: Run) -> Release:
         """Return one record per user, identical within each group; see the class for what it guarantees."""
-        self.require_enough(people)
         plan = partition(people, self.k, EFFORTS[self.effort], run=run)
         offsets, boxes = merge_all(people, plan.offsets, plan.members, "members", run=run)
         return group_release(
@@ -65,9 +74,9 @@ class Shoal(CrowdMethod):
             offsets,
             boxes,
             method=self.name,
-            parameters={"k": self.k},
-            max_span_m=self.max_span_m,
-            max_duration_s=self.max_duration_s,
+            parameters=self.parameters,
+            max_span_m=self.max_span,
+            max_duration_s=self.max_duration,
         )
 
     @property

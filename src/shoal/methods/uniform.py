@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from pydantic import Field
 
+from shoal.claim import Claim
 from shoal.errors import SettingsError
-from shoal.methods.protocol import BoxMethod, Estimate
-from shoal.release import Claim, Members, Release
+from shoal.layouts import Boxes
+from shoal.methods.protocol import Estimate, Method
+from shoal.release import Members, Release
 from shoal.run import LOCAL, Run
+from shoal.settings import setting
 from shoal.units import Metres, Seconds  # noqa: TC001  pydantic needs them
 
 if TYPE_CHECKING:
@@ -23,14 +25,14 @@ __all__ = ["Uniform"]
 _SAMPLE_NS, _SAMPLE_BYTES = 100.0, 100
 
 
-class Uniform(BoxMethod):
+class Uniform(Method):
     """Publish everybody's samples as boxes of a coarser grid; samples of one slot share a box.
 
     Parameters
     ----------
-    cell_m, slot_s
-        The coarser cell and slot, whole multiples of those that the data are on; None for those themselves. Text with
-        a unit is taken too: `"1km"`, `"60min"`.
+    to_cell, to_slot
+        The coarser cell and slot, whole multiples of those that the data are on; None for those themselves. A number
+        is metres or seconds; text has a unit: `"1km"`, `"60min"`.
 
     Guarantee: the claim is `none`. Each sample is inside a box of its own user's record; edges are multiples of the
     coarser cell and slot. Not guaranteed: that anybody is hidden: coarse grids leave people unique.
@@ -38,15 +40,24 @@ class Uniform(BoxMethod):
 
     >>> import shoal
     >>> people = shoal.from_arrow(shoal.synthesize(users=50, days=2, seed=1))
-    >>> Uniform(cell_m="1km", slot_s="60min").anonymize(people)
+    >>> Uniform(to_cell="1km", to_slot="60min").anonymize(people)
     Release(50 records, ... boxes, uniform, claim none)
     """
 
     name: ClassVar[str] = "uniform"
-    cell_m: Annotated[Metres, Field(gt=0)] | None = None
-    slot_s: Annotated[Seconds, Field(gt=0)] | None = None
+    about: ClassVar[str] = (
+        "Publish everybody's samples on a coarser grid; the baseline of the papers, which hides nobody."
+    )
+    citation: ClassVar[str] = "GLOVE, Sec. 5.3 (docs/papers/glove.md)"
+    variants: ClassVar[dict[str, dict[str, Any]]] = {
+        f"{cell}/{slot}": {"to_cell": cell, "to_slot": slot}
+        for cell, slot in (("1km", "1h"), ("2km", "2h"), ("5km", "4h"), ("20km", "8h"))
+    }
 
-    def anonymize(self, people: Trajectories, *, run: Run = LOCAL) -> Release:
+    to_cell: Metres | None = setting(None, unit="m", help="The coarser cell, e.g. 1km.", public="cell_m", gt=0)
+    to_slot: Seconds | None = setting(None, unit="s", help="The coarser slot, e.g. 60min.", public="slot_s", gt=0)
+
+    def make(self, people: Trajectories, *, run: Run) -> Release:
         """Return one record per user; see the class for what it guarantees."""
         cells, slots = self._factors(people)
         with run.stage("coarsen"):
@@ -54,7 +65,7 @@ class Uniform(BoxMethod):
         everyone = np.arange(len(people))
         return Release(
             offsets=offsets,
-            boxes=boxes,
+            layout=Boxes(boxes),
             frame=people.frame,
             method=self.name,
             parameters={"cell_m": cells * people.frame.cell_m, "slot_s": slots * people.frame.slot_s},
@@ -75,7 +86,7 @@ class Uniform(BoxMethod):
     def _factors(self, people: Trajectories) -> tuple[int, int]:
         """Return how many cells and slots of the data make one of the coarser grid."""
         fine = people.frame.cell_m, people.frame.slot_s
-        coarse = self.cell_m or fine[0], self.slot_s or fine[1]
+        coarse = self.to_cell or fine[0], self.to_slot or fine[1]
         if coarse[0] % fine[0] or coarse[1] % fine[1]:
             raise SettingsError("the coarser cell and slot must be whole multiples of those the data were read with")
         return coarse[0] // fine[0], coarse[1] // fine[1]

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shoal.claim import Claim
 from shoal.lists import even_ranges, offsets_of, take_lists
-from shoal.points import PointRelease
 from shoal.publishing.owners import with_random_owners
-from shoal.release import Claim, Members, Release
+from shoal.release import Members, Release
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from shoal.layouts import Layout
 
 __all__ = ["Numbered", "numbered", "taken"]
 
@@ -28,30 +30,27 @@ class Numbered:
     Record `order[n]` of `release` is published as number n.
     """
 
-    release: Release | PointRelease
+    release: Release
     order: NDArray[np.int64]
 
-    def members(self) -> Members[Any] | None:
+    def members(self) -> Members | None:
         """Return who is in which published record."""
-        members: Members[Any] | None = self.release.members
+        members: Members | None = self.release.members
         if members is None:
             return None
         offsets, kept = take_lists(members.offsets, self.order)
         spans = None if members.spans is None else members.spans[kept]
         return Members(members.owners[self.order], offsets, members.indices[kept], members.people, spans=spans)
 
-    def renumbered(self) -> Release | PointRelease:
+    def renumbered(self) -> Release:
         """Return the release with its records in the order in which they are published, a copy."""
         release, order = self.release, self.order
-        if isinstance(release, PointRelease):
-            offsets, ms, lng, lat = taken(release.offsets, order, release.ms, release.lng, release.lat)
-            return replace(release, offsets=offsets, ms=ms, lng=lng, lat=lat, members=self.members())
         multiplicity = None if release.multiplicity is None else release.multiplicity[order]
-        offsets, boxes = taken(release.offsets, order, release.boxes)
-        return replace(release, offsets=offsets, boxes=boxes, members=self.members(), multiplicity=multiplicity)
+        offsets, layout = taken(release.offsets, release.layout, order)
+        return replace(release, offsets=offsets, layout=layout, members=self.members(), multiplicity=multiplicity)
 
 
-def numbered(release: Release | PointRelease, seed: int | None) -> Numbered:
+def numbered(release: Release, seed: int | None) -> Numbered:
     """Draw the order of the records, from the operating system or from a seed; owners may be left to chance too.
 
     A seeded release claims nothing unless its records are identical in groups: seeds can be guessed.
@@ -70,12 +69,11 @@ def numbered(release: Release | PointRelease, seed: int | None) -> Numbered:
     return Numbered(replace(release, **changed), order)
 
 
-def taken(offsets: NDArray[np.int64], records: NDArray[np.int64], *columns: NDArray[Any]) -> list[NDArray[Any]]:
-    """Return the offsets and columns of some records, copied a few at a time."""
+def taken(offsets: NDArray[np.int64], layout: Layout, records: NDArray[np.int64]) -> tuple[NDArray[np.int64], Layout]:
+    """Return the offsets and rows of some records, copied a few at a time."""
     chosen = offsets_of(np.diff(offsets)[records])
-    copies = [np.empty((chosen[-1], *column.shape[1:]), column.dtype) for column in columns]
+    copy = layout.empty(int(chosen[-1]))
     for start, stop in even_ranges(np.diff(chosen), _COPIED):
         _, rows = take_lists(offsets, records[start:stop])
-        for copy, column in zip(copies, columns, strict=True):
-            copy[chosen[start] : chosen[stop]] = column[rows]
-    return [chosen, *copies]
+        copy.put(int(chosen[start]), int(chosen[stop]), layout, rows)
+    return chosen, copy

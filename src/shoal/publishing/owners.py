@@ -12,14 +12,14 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.release import Members, P
+    from shoal.release import Members
 
 __all__ = ["draw_owners", "with_random_owners"]
 
 _ROUNDS = 4  # for each matching
 
 
-def with_random_owners(members: Members[P], chance: np.random.Generator | None = None) -> Members[P]:
+def with_random_owners(members: Members, chance: np.random.Generator | None = None) -> Members:
     """Return the same members of the same records, their owners drawn anew from `members.matchings`, and those gone.
 
     Without matchings nothing changes. The coins are the operating system's unless `chance` is given.

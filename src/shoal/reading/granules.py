@@ -32,11 +32,11 @@ def make_frame(crs: str | None, first_ms: int, last_ms: int, options: ReadOption
 
     Raises SettingsError if the slots to the last event do not fit 32 bits.
     """
-    slot_s = options.slot_s
+    slot_s = options.slot
     origin = first_ms // 1000 // _DAY_S * _DAY_S // slot_s
     if last_ms // 1000 // slot_s - origin >= _INT32:
         raise SettingsError("the slots do not fit 32 bits; give a longer --slot or a shorter --period")
-    return Frame(crs=crs, cell_m=options.cell_m, slot_s=slot_s, origin_slot=origin, tz=options.tz)
+    return Frame(crs=crs, cell_m=options.cell, slot_s=slot_s, origin_slot=origin, tz=options.tz)
 
 
 def central_crs(lng: NDArray[np.int64], lat: NDArray[np.int64]) -> str:

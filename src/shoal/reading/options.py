@@ -5,49 +5,89 @@ from __future__ import annotations
 import re
 from datetime import datetime
 from pathlib import Path  # noqa: TC003  pydantic needs it
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 from zoneinfo import ZoneInfo
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import field_validator, model_validator
 
 from shoal.errors import SettingsError
-from shoal.settings import Settings
-from shoal.units import Metres, Seconds  # noqa: TC001  pydantic needs them
+from shoal.settings import Settings, setting
+from shoal.units import Metres, Seconds, checked
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = ["ROLES", "ReadOptions", "read_options"]
 
+_BBOX = "four numbers, west,south,east,north"
+_PERIOD = "two ISO times, start,end"
 ROLES = ("user", "time", "lat", "lng", "x", "y", "cell", "day", "slot")
 
 
+def _roles(value: Any) -> Any:
+    """Read which column is what: a mapping, or text such as `user=msisdn,time=start_time`."""
+    if not isinstance(value, str):
+        return value
+    pairs = [part.partition("=") for part in value.split(",") if part]
+    if not all(equals and column for _, equals, column in pairs):
+        raise SettingsError("give role=column pairs, e.g. user=msisdn,time=start_time")
+    return {role.strip(): column.strip() for role, _, column in pairs}
+
+
+def _several(n: int, what: str) -> Callable[[Any], Any]:
+    """Return a parser of n values: a sequence, or text with commas between."""
+
+    def parse(value: Any) -> Any:
+        parts = [part.strip() for part in value.split(",")] if isinstance(value, str) else value
+        if not isinstance(parts, list | tuple) or len(parts) != n:
+            raise SettingsError(f"give {what}")
+        return tuple(parts)
+
+    return parse
+
+
 class ReadOptions(Settings):
-    """How to read: columns, times, grid, cleaning. The same for Python, flags and TOML.
+    """How to read: columns, times, grid, cleaning. The same names and forms in Python, as flags and in TOML.
 
     `columns` maps roles (user, time, lat, lng, x, y, cell, day, slot) to column names; what is not given is
     found by itself. `tz` is the zone of times that have none. `crs` is a projected CRS in metres (None: a
-    local equal-area one around the data). `cells` is a file (id, lat, lng) for events that name a cell.
-    `bbox` is west, south, east, north in degrees; `period` is start and end (left out) in ISO form.
-    For point methods only: `align_days` moves everyone's days with data to follow each other from the first day of
-    the data on, and keeps so many of them; `split_gap_s` splits a trace where so long nothing is logged.
+    local equal-area one around the data). `cell` and `slot` are the grid, in metres and seconds or as text with a unit.
+    `cells` is a file (id, lat, lng) for events that name a cell. `bbox` is west, south, east, north in degrees;
+    `period` is start and end (left out) in ISO form. For point methods only: `align_days` moves everyone's days with
+    data to follow each other from the first day of the data on, and keeps so many of them; `split_gap` splits a trace
+    where nothing is logged for so long.
 
-    >>> options = ReadOptions(cell_m="500m", slot_s="30min")
-    >>> options.cell_m, options.slot_s
-    (500, 1800)
+    >>> options = ReadOptions(cell="500m", slot="30min", columns="user=msisdn", bbox=[-18, 12, -11, 17])
+    >>> options.cell, options.slot, options.columns
+    (500, 1800, {'user': 'msisdn'})
     """
 
-    columns: dict[str, str] = Field(default_factory=dict)
-    tz: str = "UTC"
-    time_unit: Literal["auto", "s", "ms", "us"] = "auto"
-    crs: str | None = None
-    cell_m: Metres = 100
-    slot_s: Seconds = 60
-    cells: Path | None = None
-    min_samples: int = 1
-    min_active_days: int = 0
-    bbox: tuple[float, float, float, float] | None = None
-    period: tuple[str, str] | None = None
-    align_days: Annotated[int, Field(ge=0)] = 0
-    split_gap_s: Annotated[Seconds, Field(gt=0)] | None = None
-    strict: bool = False
+    columns: Annotated[dict[str, str], checked(_roles)] = setting(
+        {}, help="Which column is what: user=…,time=…,lat=…,lng=… (or x, y, cell)."
+    )
+    tz: str = setting("UTC", help="Zone of times that have none, e.g. Africa/Dakar.")
+    time_unit: Literal["auto", "s", "ms", "us"] = setting(
+        "auto", help="Unit of numeric times: s, ms or us; auto goes by their size."
+    )
+    crs: str | None = setting(None, help="Projected CRS in metres; by default a local one around the data.")
+    cell: Metres = setting(100, unit="m", help="Side of a cell of the grid, e.g. 100m.")
+    slot: Seconds = setting(60, unit="s", help="Length of a slot of the grid, e.g. 60s.")
+    cells: Path | None = setting(None, help="File of cells (id, lat, lng) for events that name a cell.")
+    min_samples: int = setting(1, help="Leave out users with fewer samples.")
+    min_active_days: int = setting(0, help="Leave out users active on fewer days.")
+    bbox: Annotated[tuple[float, float, float, float], checked(_several(4, _BBOX))] | None = setting(
+        None, help="Keep only west,south,east,north (degrees)."
+    )
+    period: Annotated[tuple[str, str], checked(_several(2, _PERIOD))] | None = setting(
+        None, help="Keep only start,end (ISO; the end is left out)."
+    )
+    align_days: int = setting(
+        0, help="Points: keep everyone's first so many days with data, moved to one start day.", ge=0
+    )
+    split_gap: Seconds | None = setting(
+        None, unit="s", help="Points: split traces where nothing is logged for so long, e.g. 4h.", gt=0
+    )
+    strict: bool = setting(False, help="Treat any bad row as an error.")  # noqa: FBT003
 
     @field_validator("columns")
     @classmethod
@@ -67,7 +107,7 @@ class ReadOptions(Settings):
 
     @model_validator(mode="after")
     def _sensible(self) -> ReadOptions:
-        if self.cell_m < 1 or self.slot_s < 1:
+        if self.cell < 1 or self.slot < 1:
             raise SettingsError("cell and slot must be at least 1 m and 1 s; give e.g. --cell 100m --slot 60s")
         if self.min_samples < 0 or self.min_active_days < 0:
             raise SettingsError("min_samples and min_active_days can't be negative")
@@ -90,7 +130,7 @@ class ReadOptions(Settings):
 
     def require_whole_users(self) -> None:
         """Raise SettingsError where traces are cut into parts, among which a person could hide from herself."""
-        if self.split_gap_s is not None or self.align_days:
+        if self.split_gap is not None or self.align_days:
             raise SettingsError(
                 "--split-gap and --align-days are for point methods (promesse, geo-indistinguishability): people who "
                 "are hidden among k count once, whole; leave them out"
@@ -120,7 +160,7 @@ def _check_bbox(bbox: tuple[float, float, float, float] | None) -> None:
 def read_options(options: ReadOptions | None = None, **fields: Any) -> ReadOptions:
     """Make ReadOptions of keywords (on top of `options`, if given).
 
-    >>> read_options(cell_m="1km").cell_m
+    >>> read_options(cell="1km").cell
     1000
     """
     given = options.model_dump(exclude_unset=True) if options is not None else {}

@@ -209,7 +209,7 @@ def _time(group: _Group, options: ReadOptions, where: str) -> tuple[str, str, st
     """Return SQL for the time as it stands, for its kind, and for the milliseconds of `raw` and `kind`."""
     if "day" in group.columns.of:
         day, slot = (_number(group.of(role), group.type_of(role), role, where) for role in ("day", "slot"))
-        return days_sql(day, slot, options.slot_s), str(ZONED), "raw"
+        return days_sql(day, slot, options.slot), str(ZONED), "raw"
     column, type_ = group.of("time"), group.type_of("time")
     unit = group.columns.unit if options.time_unit == "auto" and group.columns.unit else options.time_unit
     base = _base_type(type_)

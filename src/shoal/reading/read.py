@@ -55,7 +55,7 @@ def read(source: Input, *, options: ReadOptions | None = None, run: Run = LOCAL,
 def from_arrow(table: pa.Table, **options: Any) -> Trajectories:
     """Make Trajectories of an Arrow table; the same as `read` of a file that holds it.
 
-    >>> from_arrow(pa.table({"uid": [1], "t": [3], "d": [0], "x": [5], "y": [6]}), slot_s="30min").t.tolist()
+    >>> from_arrow(pa.table({"uid": [1], "t": [3], "d": [0], "x": [5], "y": [6]}), slot="30min").t.tolist()
     [3]
     """
     if not isinstance(table, pa.Table):

@@ -126,7 +126,7 @@ def open_rows(
             tally = _Tally()
             tally.codes[0] = rejected_rows(engine, sources)
         check(total)
-        cell_m = options.cell_m if parsed.place == "metres" and options.crs is None else None
+        cell_m = options.cell if parsed.place == "metres" and options.crs is None else None
         inside = _Inside(source, sources, options, parsed, rules, engine, tally, memory, work_dir)
         yield OpenRows(labels, counts, total, np.zeros(len(labels), dtype=np.bool_), cell_m, inside)
 
@@ -199,7 +199,7 @@ def _rules(parsed: Parsed, options: ReadOptions) -> Rules:
     elif options.crs is not None:
         limits = Rules(max_a=1e8, max_b=1e8, crs=options.crs)
     else:
-        most = (2**31 - 1) // options.cell_m - 1
+        most = (2**31 - 1) // options.cell - 1
         limits = Rules(max_a=most, max_b=most)
     return replace(limits, period_ms=options.period_ms(), bbox=options.bbox)
 
@@ -300,9 +300,9 @@ def _account(tally: _Tally, parsed: Parsed, options: ReadOptions) -> Account:
     if NUMBER in tally.kinds and options.time_unit == "auto" and parsed.columns.unit is None:
         notes.append("times that are numbers were read by their size: below 1e11 as s, below 1e14 as ms, else as µs")
     if "day" in parsed.columns.of:
-        notes.append(f"times are day and slot numbers: day 0 is 1970-01-01, slots last {options.slot_s} s")
+        notes.append(f"times are day and slot numbers: day 0 is 1970-01-01, slots last {options.slot} s")
     if parsed.place == "metres" and options.crs is None:
-        notes.append(f"x and y were read as numbers of cells of {options.cell_m} m, without geography (no CRS given)")
+        notes.append(f"x and y were read as numbers of cells of {options.cell} m, without geography (no CRS given)")
     if parsed.ignored:
         notes.append(f"ignored columns: {', '.join(map(printable, parsed.ignored[:20]))}")
     return Account(int(tally.codes.sum()), dropped, {}, int(tally.codes[KEPT]), tuple(notes))

@@ -48,7 +48,7 @@ class _Part(NamedTuple):
 def read_traces(source: Input, *, options: ReadOptions | None = None, run: Run = LOCAL, **fields: Any) -> Traces:
     """Read traces, as `read` reads trajectories, but with the very places and times; only exact repetitions are merged.
 
-    Input: as for `read`; `split_gap_s="4h"` splits a trace where nothing is logged for so long, `align_days=20` is the
+    Input: as for `read`; `split_gap="4h"` splits a trace where nothing is logged for so long, `align_days=20` is the
     rest of the pre-processing of 004. Output: Traces with the account of what was dropped. What does not fit in memory
     is read part by part, and the fixes are in files, unlinked and mapped into memory.
     Guarantee: the same for any order of rows, split or kind of files, number of threads and limit of memory.
@@ -57,7 +57,7 @@ def read_traces(source: Input, *, options: ReadOptions | None = None, run: Run =
 
     >>> import pyarrow as pa
     >>> table = pa.table({"uid": [7, 7, 8], "time": [0, 86_400, 60], "lat": [39.9] * 3, "lng": [116.4] * 3})
-    >>> read_traces(table, split_gap_s="4h")
+    >>> read_traces(table, split_gap="4h")
     Traces(2 users, 3 traces, 3 fixes)
     """
     chosen = read_options(options, **fields)
@@ -163,8 +163,8 @@ def _kept(part: _Part, rows: NDArray[np.bool_]) -> _Part:
 def _traces(part: _Part, labels: Any, frame: Frame, options: ReadOptions, account: Any) -> Traces:
     """Split traces at gaps; people without a fix are left out."""
     starts, users = part.offsets[:-1], np.arange(len(part.users))
-    if options.split_gap_s is not None:
-        breaks = np.flatnonzero(np.diff(part.ms) >= 1000 * options.split_gap_s) + 1
+    if options.split_gap is not None:
+        breaks = np.flatnonzero(np.diff(part.ms) >= 1000 * options.split_gap) + 1
         starts = np.union1d(starts, breaks)
         users = np.searchsorted(part.offsets, starts, side="right") - 1
     offsets = np.append(starts, part.offsets[-1]).astype(np.int64)

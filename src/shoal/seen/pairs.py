@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 
 from shoal.arrow import from_arrow_array
 from shoal.errors import CannotCheck
-from shoal.points import PointRelease
-from shoal.publishing.write import audit_table
+from shoal.layouts import Points
+from shoal.publishing.audit import audit_table
 from shoal.reading.traces import read_traces
 from shoal.release import Release
 from shoal.run import LOCAL, Run
@@ -66,7 +66,7 @@ class Pairs:
 
 def open_pairs(
     original: Input | Traces,
-    release: str | Path | Release | PointRelease,
+    release: str | Path | Release,
     *,
     audit: str | Path | pa.Table | None = None,
     options: ReadOptions | None = None,
@@ -78,7 +78,7 @@ def open_pairs(
     """
     with run.stage("reading the release"):
         uids, track = read_track(release)
-    if audit is None and isinstance(release, Release | PointRelease):
+    if audit is None and isinstance(release, Release):
         audit = audit_table(release)
     traces = original
     if not isinstance(traces, Traces):
@@ -87,11 +87,12 @@ def open_pairs(
     return Pairs(traces, track, of)
 
 
-def read_track(release: str | Path | Release | PointRelease) -> tuple[NDArray[np.int64], Track]:
+def read_track(release: str | Path | Release) -> tuple[NDArray[np.int64], Track]:
     """Return the numbers and points of a release's records: `uid, datetime, lat, lng` of any release with degrees."""
-    if isinstance(release, PointRelease) and release.samples:
-        return np.arange(len(release)), Track(release.offsets, release.ms, release.lng, release.lat)
-    table = release.to_arrow() if isinstance(release, Release | PointRelease) else _table(Path(release))
+    if isinstance(release, Release) and isinstance(release.layout, Points) and len(release.layout):
+        points = release.layout
+        return np.arange(len(release)), Track(release.offsets, points.ms, points.lng, points.lat)
+    table = release.to_arrow() if isinstance(release, Release) else _table(Path(release))
     if not set(_COLUMNS) <= set(table.column_names):
         raise CannotCheck("the release has no points in degrees: it needs the columns uid, datetime, lat, lng")
     try:

@@ -7,22 +7,25 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
+from shoal.claim import Claim
 from shoal.errors import UnreadableFile
-from shoal.publishing.schema import release_from_table
-from shoal.publishing.write import manifest_path
+from shoal.folders import mend
+from shoal.frame import Frame
+from shoal.layouts import Boxes, Points
+from shoal.release import Release
 
 if TYPE_CHECKING:
-    from shoal.points import PointRelease
-    from shoal.release import Release
+    from numpy.typing import NDArray
 
 __all__ = ["read_release"]
 
 
-def read_release(path: str | Path) -> Release | PointRelease:
+def read_release(path: str | Path) -> Release:
     """Return the release, of boxes or points, of a published file; its manifest must be there and fit.
 
     Raises UnreadableFile if the file or manifest is missing, broken, or the hash differs. Cost: linear.
@@ -32,8 +35,9 @@ def read_release(path: str | Path) -> Release | PointRelease:
     shoal.errors.UnreadableFile: nowhere.parquet or its manifest is missing: not a release
     """
     path = Path(path)
+    mend(path.parent)
     try:
-        manifest = json.loads(manifest_path(path).read_text())
+        manifest = json.loads(path.with_name(path.name + ".manifest.json").read_text())
         with path.open("rb") as file:
             fits = manifest["files"][path.name] == hashlib.file_digest(file, "sha256").hexdigest()
         shoal, counts, seeded = manifest["shoal"], manifest["counts"], bool(manifest["seeded"])
@@ -43,7 +47,7 @@ def read_release(path: str | Path) -> Release | PointRelease:
         raise UnreadableFile(f"the manifest of {path.name} is not one of a shoal release") from None
     if not fits:
         raise UnreadableFile(f"{path.name} is not the file its manifest speaks of: it was changed after publishing")
-    return release_from_table(_table(path), shoal, counts, seeded=seeded)
+    return _release(_table(path), shoal, counts, seeded=seeded)
 
 
 def _table(path: Path) -> Any:
@@ -54,3 +58,47 @@ def _table(path: Path) -> Any:
         return pa_csv.read_csv(path, convert_options=pa_csv.ConvertOptions(column_types=times))
     except pa.ArrowException:
         raise UnreadableFile(f"{path.name} can't be read as a release") from None
+
+
+def _release(table: pa.Table, shoal: dict[str, Any], counts: dict[str, Any], *, seeded: bool = False) -> Release:
+    """Rebuild a release from the published table, its `shoal` object and the manifest's counts."""
+    try:
+        uid = _numbers(table, "uid")
+        common: dict[str, Any] = {
+            "offsets": np.searchsorted(uid, np.arange(int(uid[-1]) + 2 if len(uid) else 1)),
+            "frame": Frame(crs=shoal["crs"], cell_m=int(shoal["cell_m"]), slot_s=int(shoal["slot_s"])),
+            "method": shoal["method"],
+            "parameters": shoal["parameters"],
+            "claim": Claim.from_dict(shoal["claim"]),
+            "suppressed": int(counts.get("samples_suppressed", 0)),
+        }
+        if table.column_names == ["uid", "datetime", "lat", "lng"]:
+            created = int(counts.get("samples_created", 0))
+            return Release(layout=_points_of(table), **common, samples=len(table), created=created, seeded=seeded)
+        samples = int(counts.get("samples_published", 0))
+        return Release(**_boxes_of(table, common["frame"], common["offsets"]), **common, samples=samples)
+    except (KeyError, TypeError, ValueError):
+        raise UnreadableFile("the file lacks columns or metadata of a shoal release") from None
+
+
+def _boxes_of(table: pa.Table, frame: Frame, offsets: NDArray[np.int64]) -> dict[str, Any]:
+    """Return the boxes in granules, half-open to inclusive, and how many records each one stands for."""
+    edges = [_numbers(table, name) for name in ("t_start", "t_end", "x_min", "x_max", "y_min", "y_max")]
+    steps = (frame.slot_s * 1000, frame.slot_s * 1000, *[frame.cell_m] * 4)
+    boxes = np.stack([edge // step for edge, step in zip(edges, steps, strict=True)], axis=1)
+    boxes[:, 1::2] -= 1
+    multiplicity = _numbers(table, "count")[offsets[:-1]].astype(np.int32) if "count" in table.column_names else None
+    return {"layout": Boxes(boxes.astype(np.int32)), "multiplicity": multiplicity}
+
+
+def _points_of(table: pa.Table) -> Points:
+    lng, lat = (table[name].cast(pa.float64()).to_numpy() for name in ("lng", "lat"))
+    return Points(_numbers(table, "datetime"), lng, lat)
+
+
+def _numbers(table: pa.Table, name: str) -> NDArray[np.int64]:
+    column = table[name]
+    if pa.types.is_timestamp(column.type):
+        column = column.cast(pa.timestamp("ms", tz="UTC"))
+    numbers: NDArray[np.int64] = column.cast(pa.int64()).to_numpy()
+    return numbers

@@ -19,7 +19,6 @@ from shoal.utility.space import spatial_errors
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from shoal.points import PointRelease
     from shoal.reading.events import Input
     from shoal.reading.options import ReadOptions
     from shoal.release import Release
@@ -83,7 +82,7 @@ class Evaluation:
 
 def evaluate(
     original: Input | Traces,
-    release: str | Path | Release | PointRelease,
+    release: str | Path | Release,
     *,
     audit: str | Path | pa.Table | None = None,
     run_record: str | Path | None = None,

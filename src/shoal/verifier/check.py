@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from shoal.claim import Claim
 from shoal.errors import CannotCheck, SettingsError
-from shoal.points import PointRelease
-from shoal.release import Claim, Release
+from shoal.release import Release
 from shoal.run import LOCAL, Run
 from shoal.traces import Traces
 from shoal.trajectories import Trajectories
@@ -68,7 +68,7 @@ class _Opened:
 
 def verify(
     original: str | Path | Sequence[str | Path] | Trajectories | Traces,
-    release: str | Path | Release | PointRelease,
+    release: str | Path | Release,
     *,
     k: int | None = None,
     tau: int | str | None = None,
@@ -118,12 +118,12 @@ def verify(
     if not 0 <= max_suppressed <= 1:
         raise SettingsError("the largest share that may be suppressed is a number from 0 to 1, e.g. 0.2")
     options = _reading(options, reading)
-    if isinstance(release, PointRelease) or holds_points(release):
+    if holds_points(release):
         if any(asked is not None for asked in (k, tau, epsilon)):
             raise CannotCheck("the release holds points, not boxes: nobody is hidden among k; leave out --k and --tau")
         return verify_points(
             original,
-            release,  # type: ignore[arg-type]
+            release,
             audit=audit,
             options=options,
             claim=claim,
@@ -225,7 +225,7 @@ def _open(
 
 
 def _audit_of(release: Release) -> pa.Table | None:
-    from shoal.publishing.write import audit_table
+    from shoal.publishing.audit import audit_table
 
     return audit_table(release)
 
@@ -241,7 +241,7 @@ def _foreign_header(
         return Header(Grid(frame.crs, frame.cell_m, frame.slot_s), claim, claim.k, claim.tau_s, claim.epsilon_s)
     if options is None or not {"cell_m", "slot_s"} <= options.model_fields_set:
         raise CannotCheck("the release does not say on which grid it is; give --crs, --cell and --slot")
-    grid = Grid(crs or options.crs, options.cell_m, options.slot_s)
+    grid = Grid(crs or options.crs, options.cell, options.slot)
     return Header(grid, claim, claim.k, claim.tau_s, claim.epsilon_s)
 
 

@@ -105,7 +105,7 @@ def open_crowd(
     from shoal.reading.parts import event_parts
 
     chosen = options or ReadOptions()
-    chosen = chosen.model_copy(update={"crs": grid.crs, "cell_m": grid.cell_m, "slot_s": grid.slot_s})
+    chosen = chosen.model_copy(update={"crs": grid.crs, "cell": grid.cell_m, "slot": grid.slot_s})
     room = available_bytes() if run.memory is None else run.memory
 
     def place(events: Events) -> Original:

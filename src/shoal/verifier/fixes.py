@@ -134,7 +134,7 @@ def _degrees(events: Events, options: ReadOptions) -> tuple[NDArray[np.float64],
         return events.lng, events.lat
     if events.east is None or events.north is None:
         raise CannotCheck("the original has no places; give the columns it was read with")
-    return Grid(options.crs, options.cell_m, options.slot_s).degrees(events.east, events.north)
+    return Grid(options.crs, options.cell, options.slot).degrees(events.east, events.north)
 
 
 def _screened(

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from shoal.release import Claim
+from shoal.claim import Claim
 from shoal.verifier.grid import Grid
 
 if TYPE_CHECKING:

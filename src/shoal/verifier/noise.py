@@ -17,7 +17,7 @@ from shoal.verifier.fixes import rows_of
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.release import Claim
+    from shoal.claim import Claim
     from shoal.verifier.fixes import Columns, Fixes
     from shoal.verifier.point_scan import PointScan
     from shoal.verifier.verdict import Findings

@@ -17,7 +17,7 @@ from shoal.verifier.scan import report_form
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.points import PointRelease
+    from shoal.release import Release
     from shoal.verifier.published import Columns, File
     from shoal.verifier.verdict import Findings
 
@@ -90,11 +90,12 @@ def scan_points(findings: Findings, file: File, *, keep: bool, run: Run = LOCAL)
 _NONE = tuple(np.empty(0, kind) for kind in (np.int64, np.int64, np.int64, np.int64, np.float64, np.float64))
 
 
-def scan_point_release(release: PointRelease) -> PointScan:
+def scan_point_release(release: Release) -> PointScan:
     """Return the same of a release that is still in memory."""
     first, last = release.offsets[:-1], release.offsets[1:] - 1
-    edges = release.ms[first], release.ms[last], release.lng[first], release.lat[first]
-    columns = release.ms, release.lng, release.lat
+    points = release.points
+    edges = points.ms[first], points.ms[last], points.lng[first], points.lat[first]
+    columns = points.ms, points.lng, points.lat
     return PointScan(np.arange(len(release)), np.diff(release.offsets), edges, Counter(), columns)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from shoal.claim import Claim
 from shoal.errors import CannotCheck, SettingsError
-from shoal.points import PointRelease
-from shoal.release import Claim, Release
+from shoal.release import Release
 from shoal.run import LOCAL, Run
 from shoal.trajectories import Trajectories
 from shoal.verifier.audit import read_owners
@@ -54,16 +54,16 @@ class _Opened:
     written: bool = True
 
 
-def holds_points(release: str | Path | Release | PointRelease) -> bool:
+def holds_points(release: str | Path | Release) -> bool:
     """Return whether a release is one of points, by the columns of its file."""
-    if isinstance(release, Release | PointRelease):
-        return isinstance(release, PointRelease)
+    if isinstance(release, Release):
+        return release.layout.name == "points"
     return sorted(open_file(release).names) == sorted(POINT)
 
 
 def verify_points(
     original: str | Path | Sequence[str | Path] | Trajectories | Traces,
-    release: str | Path | PointRelease,
+    release: str | Path | Release,
     *,
     audit: str | Path | pa.Table | None = None,
     options: ReadOptions | None = None,
@@ -103,10 +103,10 @@ def verify_points(
     return findings.verdict(opened.claim, opened.claim if noisy else Claim("none"))
 
 
-def _open(findings: Findings, release: str | Path | PointRelease, claim: Claim | None, *, run: Run) -> _Opened | None:
+def _open(findings: Findings, release: str | Path | Release, claim: Claim | None, *, run: Run) -> _Opened | None:
     """Read a release up to its records; None, with the failure noted, if it can't be understood so far."""
-    if isinstance(release, PointRelease):
-        from shoal.publishing.write import audit_table
+    if isinstance(release, Release):
+        from shoal.publishing.audit import audit_table
 
         findings.say("Integrity not checked, nor leaks: the release is in memory, there is no file yet.")
         findings.skip("integrity and leaks")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from shoal.errors import NotVerified
 
 if TYPE_CHECKING:
-    from shoal.release import Claim
+    from shoal.claim import Claim
 
 __all__ = ["Findings", "Verdict"]
 
@@ -24,7 +24,7 @@ class Verdict:
     claim that the checks have shown, none if something failed: nobody should say more than that.
     Nothing in it says whose data is concerned: no label, place or time.
 
-    >>> from shoal.release import Claim
+    >>> from shoal.claim import Claim
     >>> Verdict(True, (), {"users": 9}, Claim("cover", k=3), ("cover",), ()).to_dict()["claim"]
     {'name': 'cover', 'k': 3}
     """

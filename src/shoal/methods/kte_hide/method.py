@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
+from shoal.claim import Claim
 from shoal.errors import SettingsError
+from shoal.layouts import Boxes
 from shoal.lists import offsets_of
 from shoal.methods.kte_hide.clusters import spectral_labels
 from shoal.methods.kte_hide.pieces import cut, windows_of
@@ -15,8 +17,9 @@ from shoal.methods.kte_hide.records import own_first, piece_lists, stays
 from shoal.methods.kte_hide.sets import Hiding, find_sets
 from shoal.methods.protocol import CrowdMethod, Estimate
 from shoal.methods.records import merge_all
-from shoal.release import Claim, Members, Release
+from shoal.release import Members, Release
 from shoal.run import LOCAL, Run
+from shoal.settings import setting
 from shoal.units import Seconds  # noqa: TC001  pydantic needs it
 
 if TYPE_CHECKING:
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
 
     from shoal.methods.kte_hide.pieces import Pieces
     from shoal.methods.kte_hide.sets import Sets
+    from shoal.traces import Traces
     from shoal.trajectories import Trajectories
 
 __all__ = ["KteHide"]
@@ -65,12 +69,38 @@ class KteHide(CrowdMethod):
     """
 
     name: ClassVar[str] = "kte-hide"
+    about: ClassVar[str] = "Hide everyone, in every window of time, among k-1 others who change from window to window."
+    citation: ClassVar[str] = "kte-hide, Sec. III-E to III-G (docs/papers/kte-hide.md)"
+    variants: ClassVar[dict[str, dict[str, Any]]] = {
+        span: {"tau": span, "epsilon": span} for span in ("10min", "30min", "60min", "2h", "4h")
+    }
     resumable: ClassVar[bool] = True
     less_loss: ClassVar[str] = "take a longer --epsilon, a shorter --period, a lower --k, or more people"
-    tau: Annotated[Seconds, Field(gt=0, lt=2**31)] = 1800
-    epsilon: Annotated[Seconds, Field(gt=0, lt=2**31)] = 1800
-    reuse: Literal["half", "strict"] = "half"
-    clusters: Literal["none", "spectral"] = "none"
+
+    tau: Seconds = setting(
+        1800,
+        unit="s",
+        help="How long an adversary may have followed a person, e.g. 30min.",
+        public="tau_s",
+        gt=0,
+        lt=2**31,
+    )
+    epsilon: Seconds = setting(
+        1800,
+        help="How much more may be learned; tau is a multiple of it, e.g. 30min.",
+        public="epsilon_s",
+        gt=0,
+        lt=2**31,
+    )
+    reuse: Literal["half", "strict"] = setting(
+        "half",
+        help="How often others may hide a person again: half or strict (the paper's).",
+        public="reuse",
+        quiet=True,
+    )
+    clusters: Literal["none", "spectral"] = setting(
+        "none", help="Who may hide whom: none (all) or spectral (the paper's).", public="clusters", quiet=True
+    )
 
     @model_validator(mode="after")
     def _go_together(self) -> KteHide:
@@ -78,9 +108,8 @@ class KteHide(CrowdMethod):
             raise ValueError("tau must be a multiple of epsilon, such as --tau 60min --epsilon 30min")
         return self
 
-    def anonymize(self, people: Trajectories, *, run: Run = LOCAL) -> Release:
+    def make(self, people: Trajectories, *, run: Run) -> Release:
         """Return one record per user who has published samples; see the class for what it guarantees."""
-        self.require_enough(people)
         pieces = cut(people, self.epsilon // people.frame.slot_s)
         windows = windows_of(pieces, self.tau // self.epsilon)
         hiding = self._hiding(pieces, run)
@@ -91,10 +120,10 @@ class KteHide(CrowdMethod):
         samples = int(pieces.counts[published].sum())
         return Release(
             offsets=box_offsets[offsets_of(per_user)],
-            boxes=boxes,
+            layout=Boxes(boxes),
             frame=people.frame,
             method=self.name,
-            parameters=self._parameters(),
+            parameters=self.parameters,
             claim=self.claim,
             samples=samples,
             suppressed=people.samples - samples,
@@ -113,9 +142,9 @@ class KteHide(CrowdMethod):
         memory = _SAMPLE_BYTES * people.samples + _WINDOW_BYTES * work
         return Estimate(int(memory), _WINDOW_NS * work / 1e9 / run.workers)
 
-    def require_enough(self, people: Trajectories) -> None:
+    def require(self, people: Trajectories | Traces) -> None:
         """Raise unless there are k people, and epochs are whole slots."""
-        super().require_enough(people)
+        super().require(people)
         if self.epsilon % people.frame.slot_s:
             raise SettingsError("epsilon must be a whole number of slots; choose another one, or another --slot")
 
@@ -126,17 +155,8 @@ class KteHide(CrowdMethod):
             label = spectral_labels(pieces, self.k, run=run)
         return Hiding(self.k, others if self.reuse == "strict" else others - others // 2, label)
 
-    def _parameters(self) -> dict[str, object]:
-        """Return the public parameters: those of the paper's own rules only if they are used."""
-        given: dict[str, object] = {"k": self.k, "tau_s": self.tau, "epsilon_s": self.epsilon}
-        if self.reuse == "strict":
-            given["reuse"] = self.reuse
-        return {**given, "clusters": self.clusters} if self.clusters == "spectral" else given
 
-
-def _members(
-    people: Trajectories, pieces: Pieces, owners: NDArray[np.int64], sets: list[Sets], span: int
-) -> Members[Trajectories]:
+def _members(people: Trajectories, pieces: Pieces, owners: NDArray[np.int64], sets: list[Sets], span: int) -> Members:
     """Return who was merged into each record, and in which slots; the owner first, and always."""
     record, member, first, last = stays(sets, span)
     offsets, own = own_first(np.searchsorted(owners, record), len(owners))

@@ -23,7 +23,7 @@ from shoal.interrupt import undisturbed
 from shoal.publishing.ledger.file import Entry, LedgerFile, open_file
 from shoal.publishing.ledger.fingerprints import fingerprints, groups_of, people_of
 from shoal.publishing.ledger.overlap import Overlap, find, overlap_of
-from shoal.publishing.write import manifest_path
+from shoal.publishing.manifest import manifest_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from shoal.points import PointRelease
     from shoal.release import Release
     from shoal.traces import Traces
     from shoal.trajectories import Trajectories
@@ -60,7 +59,7 @@ class Book:
             known = [entry for (entry, _), both in zip(self._file.releases, met, strict=True) if both.any()]
             raise OverlapError(_refusal(again, len(people.labels), known))
 
-    def intend(self, release: Release | PointRelease, written: Path, target: Path) -> None:
+    def intend(self, release: Release, written: Path, target: Path) -> None:
         """Write the release down as begun, and compare it with earlier ones; raises LedgerError."""
         if self._file is None or self._marks is None:
             return
@@ -108,7 +107,7 @@ def open_book(path: Path | None, *, allow_overlap: bool = False) -> Iterator[Boo
         book.leave()
 
 
-def _entry(release: Release | PointRelease, written: Path, target: Path, users: int, *, grouped: bool) -> Entry:
+def _entry(release: Release, written: Path, target: Path, users: int, *, grouped: bool) -> Entry:
     """Describe a release as its manifest does; the period in whole days."""
     manifest = json.loads(manifest_path(written).read_bytes())
     public = manifest["shoal"]

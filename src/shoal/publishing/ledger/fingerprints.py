@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +13,6 @@ import pyarrow as pa
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.points import PointRelease
     from shoal.release import Members, Release
 
 __all__ = ["KEY_BYTES", "People", "fingerprints", "groups_of", "people_of"]
@@ -56,7 +55,7 @@ def _normal(label: str) -> str:
     return whole[1] if whole else label
 
 
-def groups_of(release: Release | PointRelease) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
+def groups_of(release: Release) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
     """Return the published users (canonical indices) and, where records are identical in groups, their groups."""
     members = release.members
     if members is None:
@@ -68,7 +67,7 @@ def groups_of(release: Release | PointRelease) -> tuple[NDArray[np.int64], NDArr
     return published, None if groups is None else groups[published]
 
 
-def _partition(members: Members[Any]) -> NDArray[np.int64] | None:
+def _partition(members: Members) -> NDArray[np.int64] | None:
     """Return everybody's group, numbered by its least member; None if a person is in records of different members."""
     least = np.minimum.reduceat(members.indices, members.offsets[:-1])
     of_row = np.repeat(least, np.diff(members.offsets))

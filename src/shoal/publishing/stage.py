@@ -1,0 +1,154 @@
+"""The one door out: nothing but this module publishes data.
+
+`with stage(release, outputs) as staged:` writes everything into private folders beside the outputs. The caller checks
+the staged file there. `staged.publish()` then switches all files into place, the manifest last, as one step that no
+signal can split. A release without a valid manifest is no release.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal.errors import SettingsError
+from shoal.folders import private_folder, refuse_existing, switch
+from shoal.lists import offsets_of
+from shoal.publishing.audit import audit_table
+from shoal.publishing.files import PRIVATE, PUBLIC, write_json, write_tables
+from shoal.publishing.manifest import manifest, manifest_path, run_record
+from shoal.publishing.numbering import numbered, taken
+from shoal.publishing.schema import release_batches
+from shoal.release import Members
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    import pyarrow as pa
+
+    from shoal.claim import Claim
+    from shoal.publishing.numbering import Numbered
+    from shoal.release import Release
+
+__all__ = ["Outputs", "Staged", "refuse_form", "stage"]
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """Where and how a release is published.
+
+    Parameters
+    ----------
+    path
+        The data file, `.parquet` or `.csv`. Its folder must exist.
+    audit, run_record
+        Private files (mode 0600): who is in which record; the settings and the exact counts.
+    ledger, allow_overlap
+        The private book of releases: people who are in an earlier release of it are refused, unless allowed.
+    overwrite
+        Replace what is there. Otherwise AlreadyExists.
+    geo, compact
+        Of boxes: add WGS84 polygons; publish identical records once with their `count`.
+    """
+
+    path: Path
+    audit: Path | None = field(default=None, kw_only=True)
+    run_record: Path | None = field(default=None, kw_only=True)
+    ledger: Path | None = field(default=None, kw_only=True)
+    allow_overlap: bool = field(default=False, kw_only=True)
+    overwrite: bool = field(default=False, kw_only=True)
+    geo: bool = field(default=False, kw_only=True)
+    compact: bool = field(default=False, kw_only=True)
+
+    @property
+    def files(self) -> list[Path]:
+        """All files that are written: the data file, its manifest, and the private ones."""
+        return [self.path, manifest_path(self.path), *(path for path in (self.audit, self.run_record) if path)]
+
+
+class Staged:
+    """A release that is written but not yet published: `path` is the data file, `audit` the table of who is in it."""
+
+    def __init__(self, numbers: Numbered, audit: pa.Table | None, files: list[tuple[Path, Path]]) -> None:
+        self.numbers, self.audit, self.path = numbers, audit, files[0][0]
+        self._files = files
+        self.published = False
+
+    def publish(self, *, overwrite: bool = False) -> Numbered:
+        """Switch all files into place; return what was published, and under which numbers.
+
+        Guarantee: afterwards the whole new release is there; if it raises, what was there before is there again. A
+        signal in between comes too late. A run that is killed in between is finished by the next command.
+        """
+        data, public, *private = self._files
+        switch([*private, data, public], overwrite=overwrite)
+        self.published = True
+        return self.numbers
+
+
+@contextmanager
+def stage(
+    release: Release, outputs: Outputs, *, seed: int | None = None, record: dict[str, Any] | None = None
+) -> Iterator[Staged]:
+    """Write a release into private folders beside its outputs; unless it is published in the block, nothing is left.
+
+    Input: what a method made; its records get fresh pseudonyms in random order (from the OS, or from `seed`). A seeded
+    release claims nothing unless its records are identical in groups: seeds can be guessed. `record` is what the run
+    record holds besides the exact counts and the seed. Raises SettingsError for what does not go together,
+    AlreadyExists, OutputError. Memory: some batches of a million rows; the records are brought into their order on the
+    way.
+    """
+    refuse_form(outputs, release.claim, release.frame.crs, drawable=release.layout.drawable)
+    refuse_existing(outputs.files, overwrite=outputs.overwrite)
+    if outputs.audit is not None and release.members is None:
+        raise SettingsError("this release was read from a file: who is in which record is not known")
+    numbers = numbered(_compacted(release) if outputs.compact else release, seed)
+    audit = audit_table(numbers.release, numbers.members())
+    with ExitStack() as folders:
+        target, public, *_ = outputs.files
+        private = {path: folders.enter_context(private_folder(path.parent)) / path.name for path in outputs.files[2:]}
+        data = folders.enter_context(private_folder(target.parent)) / target.name
+        files = [(data, target), (manifest_path(data), public), *((new, path) for path, new in private.items())]
+        rows = release_batches(numbers.release, numbers.order, geo=outputs.geo)
+        write_tables(data, rows, PUBLIC, **release.layout.encoding)
+        write_json(files[1][0], manifest(numbers.release, data, seeded=seed is not None), PUBLIC)
+        if outputs.audit is not None and audit is not None:
+            write_tables(private[outputs.audit], iter([audit]), PRIVATE)
+        if outputs.run_record is not None:
+            write_json(private[outputs.run_record], run_record(numbers.release, record or {}, seed), PRIVATE)
+        yield Staged(numbers, audit, files)
+
+
+def refuse_form(outputs: Outputs, claim: Claim, crs: str | None, *, drawable: bool) -> None:
+    """Raise SettingsError for endings and options that do not go together; `drawable` says that there are boxes."""
+    if outputs.geo and not drawable:
+        raise SettingsError("--geo draws boxes, but this method publishes points; leave it out")
+    for file in (outputs.path, outputs.audit):
+        if file is not None and file.suffix.lower() not in {".parquet", ".csv"}:
+            raise SettingsError("a release or audit file must end in .parquet or .csv")
+    if outputs.geo and outputs.path.suffix.lower() != ".parquet":
+        raise SettingsError("--geo writes GeoParquet: the release must end in .parquet")
+    if outputs.geo and crs is None:
+        raise SettingsError("--geo needs geography: this data came as grid cells without a CRS")
+    if outputs.compact and claim.name != "k-anonymity":
+        raise SettingsError("--compact needs identical records: it goes with methods that claim k-anonymity")
+
+
+def _compacted(release: Release) -> Release:
+    """Keep one record of each group of identical ones, with the number of users it stands for."""
+    first: dict[bytes, int] = {}
+    boxes = np.ascontiguousarray(release.boxes)
+    digests = (hashlib.sha256(boxes[start:stop].data).digest() for start, stop in pairwise(release.offsets.tolist()))
+    group = np.array([first.setdefault(digest, record) for record, digest in enumerate(digests)], np.int64)
+    kept, counts = np.unique(group, return_counts=True)
+    members = release.members
+    if members is not None:
+        by_group = np.argsort(group, kind="stable")
+        members = Members(members.owners[kept], offsets_of(counts), members.owners[by_group], members.people)
+    offsets, layout = taken(release.offsets, release.layout, kept)
+    return replace(release, offsets=offsets, layout=layout, members=members, multiplicity=counts.astype(np.int32))
