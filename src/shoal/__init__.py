@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from shoal.comparison import Compared, ComparedPoints, compare
     from shoal.errors import CannotCheck, NotVerified, SettingsError, ShoalError
     from shoal.frame import Frame
-    from shoal.measure import Gaps, Unicity, k_gap, stretch_effort, unicity
+    from shoal.measure import Gaps, Unicity, k_gap, stretch_effort
+    from shoal.measure.unicity import unicity
     from shoal.merge import k_merge
     from shoal.methods import (
         GeoIndistinguishability,
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from shoal.synth import synthesize
     from shoal.traces import Traces
     from shoal.trajectories import Trajectories
-    from shoal.utility import Evaluation, evaluate
+    from shoal.utility.evaluate import Evaluation, evaluate
     from shoal.verifier import Verdict, verify
 
 __version__ = "0.1.0"

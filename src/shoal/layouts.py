@@ -209,7 +209,7 @@ class Points:
             "lng": to_arrow_array(self.lng[rows]),
         }
 
-    def polygons(self, frame: Frame, rows: NDArray[np.int64]) -> pa.Array:
+    def polygons(self, frame: Frame, rows: NDArray[np.int64]) -> pa.Array:  # noqa: ARG002
         """Raise SettingsError: a point covers no area."""
         raise SettingsError("polygons are drawn of boxes, but this release holds points")
 

@@ -1,4 +1,4 @@
-"""From files of events to a verified release: the recipe behind `shoal anonymize`, `shoal.publish` and `Release.write`."""
+"""From events to a verified release: the recipe behind `shoal anonymize`, `shoal.publish` and `Release.write`."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ class Release:
 
     @property
     def boxes(self) -> NDArray[np.int32]:
-        """The boxes as an (m, 6) array `t0, t1, x0, x1, y0, y1` of inclusive granules; raises SettingsError for points."""
+        """The boxes, (m, 6) granules `t0, t1, x0, x1, y0, y1`, ends included; raises SettingsError for points."""
         if not isinstance(self.layout, Boxes):
             raise SettingsError(f"this release holds {self.layout.name}, not boxes")
         return self.layout.edges

@@ -19,8 +19,8 @@ __all__ = ["InvalidSettings", "Setting", "Settings", "flag_of", "setting"]
 class Setting:
     """What a setting says about itself besides its type and default.
 
-    `help` is one line for `--help`. `unit` is that of a plain number: m or s. `public` is the name under which its value is written into the release; None keeps
-    it private. A `quiet` one is written only if it is not the default.
+    `help` is one line for `--help`. `unit` is that of a plain number: m or s. `public` is the name under which its
+    value is written into the release; None keeps it private. A `quiet` one is written only if it is not the default.
     """
 
     help: str
@@ -33,10 +33,11 @@ def setting(
     default: Any = ...,
     /,
     *,
-    help: str,
+    help: str,  # noqa: A002  that is what command lines call it
+    unit: str = "",
     public: str | None = None,
     quiet: bool = False,
-    **rules: Any,  # noqa: A002
+    **rules: Any,
 ) -> Any:
     """Declare a setting of a method: its default, help, public name and the rules its value must keep.
 

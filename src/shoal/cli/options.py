@@ -42,7 +42,7 @@ def _flag(kind: type[Settings], name: str) -> tuple[str, Any, Any]:
 
 
 def _flags_of_methods() -> list[tuple[str, Any, Any]]:
-    """Return a flag for each setting of any method, in the groups of all methods that have it; of most, among the common ones."""
+    """Return a flag for each setting, in the groups of all methods that have it; among the common ones if most do."""
     names = dict.fromkeys(name for method in METHODS.values() for name in method.model_fields)
     flags = []
     for name in names:

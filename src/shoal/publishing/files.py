@@ -56,6 +56,7 @@ def _as_text(table: pa.Table) -> pa.Table:
 
 
 def write_json(path: Path, value: dict[str, Any], mode: int) -> None:
+    """Write a value as indented JSON."""
     with _new_file(path, mode) as file:
         file.write((json.dumps(value, indent=2, ensure_ascii=False, default=str) + "\n").encode())
 
