@@ -12,10 +12,9 @@ import pytest
 
 import shoal
 from shoal.errors import OutputError, SettingsError
-from shoal.methods import partition
 from shoal.pipeline import Means, Outputs, publish
 from shoal.reading.options import ReadOptions
-from shoal.search import partners
+from shoal.search import partition, partners
 from shoal.store import Folder
 
 RELEASE = ["r.parquet", "r.parquet.manifest.json"]
@@ -204,7 +203,7 @@ def test_methods_without_parts_say_so(events, tmp_path):
 
 COMMAND = """
 from shoal.cli import main
-from shoal.methods import partition
+from shoal.search import partition
 from shoal.search import partners
 partition._PART, partners._PART, partners._HALO = 256, 512, 512
 main()

@@ -12,11 +12,11 @@ from shoal.errors import CannotCheck, SettingsError, TooFewUsers
 from shoal.frame import Frame
 from shoal.kernels.stretch import box_effort, box_reach
 from shoal.measure.stretch import Stretch
-from shoal.methods import glove_groups
 from shoal.methods.glove import Glove
 from shoal.pipeline import Outputs, publish
 from shoal.publishing.write import write_release
 from shoal.reading.options import ReadOptions
+from shoal.search import glove_groups
 from shoal.trajectories import build
 from tests.oracle.glove import glove
 from tests.people import LAEA, random_people

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import shoal
 from shoal.errors import SettingsError, TooFewUsers
 from shoal.frame import Frame
-from shoal.methods import kte_sets
+from shoal.methods.kte_hide import sets as kte_sets
 from shoal.methods.kte_hide.method import KteHide
 from shoal.methods.kte_hide.pieces import Active, cut, subsets, windows_of
 from shoal.methods.kte_hide.sets import find_sets

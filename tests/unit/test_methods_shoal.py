@@ -11,12 +11,11 @@ import pytest
 import shoal
 from shoal.errors import SettingsError, ShoalError, TooFewUsers
 from shoal.frame import Frame
-from shoal.methods import partition
 from shoal.methods.shoal import Shoal
 from shoal.pipeline import Means, Outputs, publish
 from shoal.publishing.write import write_release
 from shoal.reading.options import ReadOptions
-from shoal.search import partners
+from shoal.search import partition, partners
 from shoal.trajectories import build
 from tests.oracle.cover import holds, two_way
 from tests.oracle.groups import cheapest_partition
