@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shoal.errors import AlreadyExists, OutputError
+from shoal.interrupt import undisturbed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -45,7 +46,8 @@ def private_folder(parent: Path) -> Iterator[Path]:
             folder = new.rename(parent / new.name.replace(_NEW, _PREFIX, 1))
             yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        with undisturbed():
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
@@ -95,6 +97,8 @@ def _sweep(parent: Path) -> None:
             with (folder / _LOCK).open("r+") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 shutil.rmtree(folder, ignore_errors=True)
+        except FileNotFoundError:  # killed while it was being removed
+            shutil.rmtree(folder, ignore_errors=True)
         except OSError:
             continue  # another run's, alive
     for folder in parent.glob(f"{_NEW}*"):  # killed before it was locked, or about to be
