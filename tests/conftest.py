@@ -1,5 +1,6 @@
 """Fixtures that many tests share."""
 
+import gc
 import os
 import subprocess
 import sys
@@ -11,6 +12,13 @@ from hypothesis import settings
 
 import shoal
 from shoal.cli import main
+
+
+# What is loaded by now stays: the collections of the code under test, one for each part of a table, pass over it.
+def pytest_collection_finish():
+    gc.collect()
+    gc.freeze()
+
 
 settings.register_profile("same", derandomize=True)  # make test: what passes once passes again; test-all draws anew
 
