@@ -25,10 +25,10 @@ demo: $(VENV)/.run
 	$(BIN)/shoal demo
 
 test: $(VENV)/.test
-	$(PYTEST) -n auto --cov -m "not slow" --hypothesis-profile same
+	$(PYTEST) -n auto --dist worksteal --cov -m "not slow" --hypothesis-profile same
 
 test-all: $(VENV)/.test
-	$(PYTEST) -n auto --cov
+	$(PYTEST) -n auto --dist worksteal --cov
 
 lint: $(VENV)/.test $(VENV)/.lint
 	$(BIN)/ruff check .

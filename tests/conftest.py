@@ -1,6 +1,5 @@
 """Fixtures that many tests share."""
 
-import gc
 import os
 import subprocess
 import sys
@@ -8,19 +7,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from hypothesis import settings
 
 import shoal
 from shoal.cli import main
-
-
-# What is loaded by now stays: the collections of the code under test, one for each part of a table, pass over it.
-def pytest_collection_finish():
-    gc.collect()
-    gc.freeze()
-
-
-settings.register_profile("same", derandomize=True)  # make test: what passes once passes again; test-all draws anew
+from tests import draws  # noqa: F401  names the profile of `make test`
 
 
 @pytest.fixture(scope="session")

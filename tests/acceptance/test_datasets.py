@@ -19,12 +19,12 @@ def subset(source, target, users):
     duckdb.connect().execute(f"COPY ({rows}) TO '{target}' (FORMAT parquet)")
 
 
-SIZES = {"few generated": 400, "generated": 2000, "tdrive_cdr": 2000, "gowalla_nyc": 2000}
+SIZES = {"few generated": 200, "generated": 2000, "tdrive_cdr": 2000, "gowalla_nyc": 2000}
 
 
 @pytest.fixture(
     scope="module",
-    params=[pytest.param(name, marks=[pytest.mark.slow] * (users > 400)) for name, users in SIZES.items()],
+    params=[pytest.param(name, marks=[pytest.mark.slow] * (users > 200)) for name, users in SIZES.items()],
 )
 def original(request, tmp_path_factory):
     path, users = tmp_path_factory.mktemp("data") / "original.parquet", SIZES[request.param]

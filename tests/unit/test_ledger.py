@@ -7,7 +7,7 @@ import stat
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
@@ -20,6 +20,7 @@ from shoal.publishing.ledger.file import Entry, open_file
 from shoal.publishing.ledger.fingerprints import fingerprints, groups_of, people_of
 from shoal.publishing.ledger.overlap import overlap_of
 from shoal.reading.options import ReadOptions
+from tests.draws import examples
 from tests.oracle.ledger import hidden_among
 from tests.people import random_people
 
@@ -102,7 +103,7 @@ def test_group_numbers_follow_fingerprints_only():
 # Overlap
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.data())
 def test_intersected_anonymity_equals_the_slow_twin(data):
     releases = []

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import lambertw
 
@@ -15,6 +15,7 @@ from shoal.kernels.noise import laplace_radius
 from shoal.release import Claim
 from shoal.verifier.noise import compare_with_laplace
 from shoal.verifier.verdict import Findings
+from tests.draws import examples
 from tests.tracks import GEOD, records_of, table_of, traces_of, walk
 
 EPSILON = math.log(4) / 200
@@ -29,7 +30,7 @@ PLACES = {
 }
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.floats(1e-16, 1.0, exclude_max=True))
 def test_the_radius_is_that_of_lamberts_w(q):
     expected = -1 - float(lambertw(-q / math.e, -1).real)

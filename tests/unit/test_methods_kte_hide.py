@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
@@ -17,6 +17,7 @@ from shoal.methods.kte_hide.method import KteHide
 from shoal.methods.kte_hide.pieces import Active, cut, subsets, windows_of
 from shoal.methods.kte_hide.sets import find_sets
 from shoal.trajectories import build
+from tests.draws import examples
 from tests.oracle import kte_hide as slow
 from tests.oracle import windows as slow_windows
 from tests.people import random_people
@@ -63,7 +64,7 @@ def hidden(people, k, ratio, reuse="half", length=EPOCH, clusters="none"):
     return slow.published(everyone, gone), as_dict, for_windows
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.composite(callers)(), st.integers(2, 4), st.integers(1, 3), st.sampled_from(["half", "strict"]))
 def test_sets_records_and_every_window(people, k, ratio, reuse):
     """Hiding sets have no fault, boxes are the slow twin's, and brute force finds k records for every window."""

@@ -3,12 +3,13 @@
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import shoal
 from shoal.errors import SettingsError
 from shoal.kernels.smooth import most_points
+from tests.draws import examples
 from tests.oracle import promesse as slow
 from tests.tracks import CORNERS, GEOD, around, records_of, table_of, traces_of, walk
 
@@ -30,7 +31,7 @@ def fixes_of(corner, steps):
     return sorted(set(zip(ms.tolist(), lng.tolist(), lat.tolist(), strict=True)))
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(moves, st.sampled_from(CORNERS), st.sampled_from([50, 200, 1000]))
 def test_equals_the_walk_with_geodesics(steps, corner, step_m):
     fixes = fixes_of(corner, steps)
@@ -50,7 +51,7 @@ def test_equals_the_walk_with_geodesics(steps, corner, step_m):
     assert off.max() < 0.05
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.integers(0, 10_000), st.sampled_from(CORNERS), st.sampled_from([100, 500]))
 def test_points_are_as_far_apart_in_space_and_time(seed, corner, step_m):
     fixes = walk(seed, corner=corner)

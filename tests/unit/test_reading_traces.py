@@ -3,11 +3,12 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
 from shoal.errors import NoValidRows, SettingsError
+from tests.draws import examples
 from tests.tracks import records_of, table_of, traces_of
 
 HOUR = 3_600_000
@@ -15,7 +16,7 @@ DAY = 24 * HOUR
 fixes = st.tuples(st.integers(0, 9), st.sampled_from([1.0, 1.0 + 1e-12, 2.0]), st.sampled_from([5.0, -5.0]))
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(st.dictionaries(st.integers(0, 5), st.lists(fixes, min_size=1, max_size=30), min_size=1))
 def test_fixes_are_everybodys_sorted_and_distinct(people):
     traces = traces_of({label: [(ms * 1000, lng, lat) for ms, lng, lat in rows] for label, rows in people.items()})
@@ -27,7 +28,7 @@ def test_fixes_are_everybodys_sorted_and_distinct(people):
     assert traces.account.dropped.get("same user, time and place", 0) == repeated
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(st.lists(st.lists(st.integers(0, 40), min_size=1, max_size=12, unique=True), min_size=1, max_size=4))
 def test_traces_are_split_where_nothing_is_logged(hours):
     people = {n: [(h * HOUR, 1.0, 2.0) for h in some] for n, some in enumerate(hours)}
