@@ -4,6 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 
+# Bytecode is kept, beside what is installed: without it every process compiles the libraries anew, for seconds.
+unexport PYTHONDONTWRITEBYTECODE
+export PYTHONPYCACHEPREFIX := $(abspath $(VENV))/bytecode
+
 .PHONY: demo test test-all lint bench docs clean
 .DEFAULT_GOAL := demo
 

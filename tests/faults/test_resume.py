@@ -227,48 +227,56 @@ def many(tmp_path_factory):
     return path
 
 
+def arguments(events, folder, *more):
+    options = ["--method", "shoal", "--k", "2", "--effort", "quick", "--seed", "5", "--quiet", *more]
+    return ["anonymize", events, folder / "r.parquet", *options]
+
+
 def start(events, folder, *more, number=0, parts=-1):
     """Start a run that, if asked, sends a signal to itself when so many parts are there."""
-    command = [sys.executable, "-c", COMMAND, str(int(number)), str(parts), "anonymize", events, folder / "r.parquet"]
-    options = ["--method", "shoal", "--k", "2", "--effort", "quick", "--seed", "5", "--quiet", *more]
-    return subprocess.Popen([*command, *options], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-
-
-def finish(process):
-    _, errors = process.communicate(timeout=300)
-    assert process.returncode == 0, errors
+    command = [sys.executable, "-c", COMMAND, str(int(number)), str(parts), *arguments(events, folder, *more)]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
 
 @pytest.fixture(scope="module")
 def whole(many, tmp_path_factory):
     """The bytes of an uninterrupted run, and how long it takes."""
     folder, begun = tmp_path_factory.mktemp("whole"), time.perf_counter()
-    finish(start(many, folder))
+    _, errors = start(many, folder).communicate(timeout=300)
+    assert sorted(path.name for path in folder.iterdir()) == RELEASE, errors
     return [(folder / name).read_bytes() for name in RELEASE], time.perf_counter() - begun
 
 
-def resumed(many, folder, expected):
-    finish(start(many, folder, "--resume", "--overwrite"))
-    assert sorted(path.name for path in folder.iterdir()) == RELEASE
-    assert [(folder / name).read_bytes() for name in RELEASE] == expected
+@pytest.fixture
+def resumed(run, many, tmp_path, monkeypatch):
+    """Resume in this process, with the same parts; gives what is published."""
+    for room, name, value in ((partition, "_PART", 256), (partners, "_PART", 512), (partners, "_HALO", 512)):
+        monkeypatch.setattr(room, name, value)
+
+    def _resumed():
+        run(*arguments(many, tmp_path, "--resume", "--overwrite"), check=0)
+        assert sorted(path.name for path in tmp_path.iterdir()) == RELEASE
+        return [(tmp_path / name).read_bytes() for name in RELEASE]
+
+    return _resumed
 
 
 @pytest.mark.parametrize(
     ("number", "parts"), [(signal.SIGKILL, 1), (signal.SIGKILL, 4), (signal.SIGINT, 3), (signal.SIGTERM, 6)]
 )
-def test_stopped_and_resumed(many, whole, tmp_path, number, parts):
+def test_stopped_and_resumed(many, whole, tmp_path, resumed, number, parts):
     process = start(many, tmp_path, "--resume", number=number, parts=parts)
     _, errors = process.communicate(timeout=300)
     assert process.returncode == (-9 if number == signal.SIGKILL else 128 + number), errors
     assert number == signal.SIGKILL or b"the same command goes on from here" in errors
     assert len(kept_files(tmp_path)) >= parts
     assert not (tmp_path / "r.parquet").exists()
-    resumed(many, tmp_path, whole[0])
+    assert resumed() == whole[0]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n", range(30))
-def test_killed_at_random_moments(many, whole, tmp_path, n):
+def test_killed_at_random_moments(many, whole, tmp_path, resumed, n):
     """Whatever moment it is: too early, in the middle or too late."""
     expected, seconds = whole
     draw = random.Random(n)
@@ -277,4 +285,4 @@ def test_killed_at_random_moments(many, whole, tmp_path, n):
         time.sleep(draw.uniform(0.2, 1.05) * seconds)
         process.send_signal(draw.choice([signal.SIGKILL, signal.SIGINT, signal.SIGTERM]))
         process.communicate(timeout=300)
-    resumed(many, tmp_path, expected)
+    assert resumed() == expected
