@@ -4,6 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 
+# Bytecode is kept, beside what is installed: without it every process compiles the libraries anew, for seconds.
+unexport PYTHONDONTWRITEBYTECODE
+export PYTHONPYCACHEPREFIX := $(abspath $(VENV))/bytecode
+
 .PHONY: demo test test-all lint bench docs clean
 .DEFAULT_GOAL := demo
 
@@ -25,10 +29,10 @@ demo: $(VENV)/.run
 	$(BIN)/shoal demo
 
 test: $(VENV)/.test
-	$(PYTEST) -n auto --cov -m "not slow" --hypothesis-profile same
+	$(PYTEST) -n auto --dist worksteal --cov -m "not slow" --hypothesis-profile same
 
 test-all: $(VENV)/.test
-	$(PYTEST) -n auto --cov
+	$(PYTEST) -n auto --dist worksteal --cov
 
 lint: $(VENV)/.test $(VENV)/.lint
 	$(BIN)/ruff check .

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import shoal
 from _bench import Clock, growth_exponent, measured, report, report_run
-from shoal.pipeline import Outputs, publish
-from shoal.reading.options import ReadOptions
+from shoal.methods import KScale
+from shoal.pipeline import publish
 from shoal.run import Run
 
 STAGES = {"candidates": "proxy", "pair costs": "costs", "records": "records"}
@@ -22,10 +22,7 @@ STAGES = {"candidates": "proxy", "pair costs": "costs", "records": "records"}
 def child(path, k):
     clock = Clock()
     with tempfile.TemporaryDirectory() as folder:
-        outputs = Outputs(Path(folder) / "release.parquet")
-        done = publish(
-            [path], outputs, method="k-scale", parameters={"k": k}, options=ReadOptions(), run=Run(progress=clock)
-        )
+        done = publish(path, Path(folder) / "release.parquet", KScale(k=k), run=Run(progress=clock))
     side_m, duration_s = done.release.spans()
     report_run(
         done.seconds,

@@ -17,8 +17,7 @@ import numpy as np
 
 import shoal
 from _bench import Clock, growth_exponent, measured, report, report_run
-from shoal.pipeline import Outputs, publish
-from shoal.reading.options import ReadOptions
+from shoal.pipeline import publish
 from shoal.run import Run
 
 STAGES = {
@@ -35,10 +34,7 @@ def child(path, k, tau):
     shoal.verify(few, shoal.KteHide(**parameters).anonymize(few), max_suppressed=1.0)
     clock, begun = Clock(), time.process_time()
     with tempfile.TemporaryDirectory(dir=Path(path).parent) as folder:
-        outputs = Outputs(Path(folder) / "release.parquet")
-        done = publish(
-            [path], outputs, method="kte-hide", parameters=parameters, options=ReadOptions(), run=Run(progress=clock)
-        )
+        done = publish(path, Path(folder) / "release.parquet", shoal.KteHide(**parameters), run=Run(progress=clock))
     cpu_s = time.process_time() - begun
     side_m, duration_s = done.release.spans()
     quartiles = {

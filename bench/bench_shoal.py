@@ -13,8 +13,8 @@ from pathlib import Path
 
 import shoal
 from _bench import Clock, growth_exponent, measured, report, report_run
-from shoal.pipeline import Outputs, publish
-from shoal.reading.options import ReadOptions
+from shoal.methods import Shoal
+from shoal.pipeline import publish
 from shoal.run import Run
 
 STAGES = {
@@ -44,11 +44,8 @@ def anonymize(folder, users, k, effort="normal"):
 
 def child(path, release, audit, k, effort):
     clock = Clock()
-    outputs = Outputs(Path(release), audit=Path(audit), overwrite=True)
-    parameters = {"k": k, "effort": effort}
-    done = publish(
-        [path], outputs, method="shoal", parameters=parameters, options=ReadOptions(), run=Run(progress=clock)
-    )
+    method = Shoal(k=k, effort=effort)
+    done = publish(path, release, method, audit=audit, overwrite=True, run=Run(progress=clock))
     figures = done.figures()
     stages = {stage: clock.seconds_of(names) for stage, names in STAGES.items()}
     report_run(done.seconds, users=figures["records"], samples=figures["samples"], figures=figures, **stages)

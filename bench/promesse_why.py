@@ -30,7 +30,7 @@ def taxis(folder, every, gap="4h"):
     """Return the traces of some of the taxis."""
     table = pq.read_table(folder / "tdrive.parquet")
     some = table.filter(pc.equal(pc.bit_wise_and(table["uid"], every - 1), 3))
-    return shoal.read_traces(some, tz="Asia/Shanghai", split_gap_s=gap)
+    return shoal.read_traces(some, tz="Asia/Shanghai", split_gap=gap)
 
 
 def thinned(traces, every):
@@ -64,7 +64,7 @@ def figures(traces, method):
 def sampling(name, step_m, ways):
     """Print what the density of fixes does to the figures."""
     for way, sampled in ways.items():
-        smooth = figures(sampled, shoal.Promesse(step_m=step_m))
+        smooth = figures(sampled, shoal.Promesse(step=step_m))
         weak, strong = (figures(sampled, shoal.GeoIndistinguishability(epsilon=e)) for e in NOISE)
         cells = f"{smooth[0]:.2%}", f"{smooth[1]:.1f} m", f"{smooth[2]:.1%}", f"{weak[0]:.1%}", f"{strong[2]:.1%}"
         print(f"| {name}, {way} | {sampled.fixes:,} | {' | '.join(cells)} |", flush=True)
@@ -75,14 +75,14 @@ def splitting(folder, step_m):
     for gap in ("4h", "1h", "20min"):
         some = taxis(folder, 64, gap)
         hours = (some.ms[some.offsets[1:] - 1] - some.ms[some.offsets[:-1]]) / 3_600_000
-        found = (figures(sampled, shoal.Promesse(step_m=step_m))[2] for sampled in (some, filled(some, 30)))
+        found = (figures(sampled, shoal.Promesse(step=step_m))[2] for sampled in (some, filled(some, 30)))
         cells = f"{len(some):,}", f"{np.average(hours, weights=some.counts):.1f} h", *(f"{one:.1%}" for one in found)
         print(f"| {gap} | {' | '.join(cells)} |", flush=True)
 
 
 def stays(name, traces, step_m):
     """Print what the stays found in what is published are made of, and the score for slightly smaller places."""
-    release = shoal.Promesse(step_m=step_m).anonymize(traces)
+    release = shoal.Promesse(step=step_m).anonymize(traces)
     pairs = open_pairs(traces, release)
     track = pairs.published
     x, y, z = (np.empty(len(track.ms)) for _ in range(3))
@@ -103,13 +103,13 @@ def main():
     parser.add_argument("--step", type=int, default=200)
     step_m = parser.parse_args().step
     folder = Path(os.environ["SHOAL_DATA"])
-    geolife = shoal.read_traces(folder / "geolife_60s.parquet", split_gap_s="4h", align_days=20)
+    geolife = shoal.read_traces(folder / "geolife_60s.parquet", split_gap="4h", align_days=20)
     print("| | records | quarter of an hour a step | stays found | in such records | of two points | F-score | 195 m |")
     print("|---|---|---|---|---|---|---|---|")
     stays("GeoLife", geolife, step_m)
     for days in (1, 7):
         people = shoal.synthesize(users=200, kind="gps", days=days, seed=1)
-        stays(f"generated, {days} d", shoal.read_traces(people, split_gap_s="4h"), step_m)
+        stays(f"generated, {days} d", shoal.read_traces(people, split_gap="4h"), step_m)
     stays("every 16th taxi", taxis(folder, 16), step_m)
     print("\n| | fixes | Promesse: F-score | error | queries | Geo-I ln(10)/100: F-score | ln(2)/200: queries |")
     print("|---|---|---|---|---|---|---|")

@@ -4,13 +4,13 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
-from hypothesis import settings
 
 import shoal
-
-settings.register_profile("same", derandomize=True)  # make test: what passes once passes again; test-all draws anew
+from shoal.cli import main
+from tests import draws  # noqa: F401  names the profile of `make test`
 
 
 @pytest.fixture(scope="session")
@@ -21,25 +21,42 @@ def events(tmp_path_factory):
     return path
 
 
-@pytest.fixture
-def run(tmp_path):
-    """Run the command line in a process of its own: run("verify", ..., cwd=…) gives the finished process."""
+class Done(NamedTuple):
+    """How a command ended."""
 
-    def _run(*arguments, check=None, env=None, **options):
-        done = subprocess.run(
-            [sys.executable, "-m", "shoal.cli", *map(str, arguments)],
-            check=False,
-            capture_output=True,
-            text=True,
-            timeout=300,
-            cwd=options.get("cwd", tmp_path),
-            env={**os.environ, **(env or {})},
-        )
-        if check is not None:
-            assert done.returncode == check, done.stderr + done.stdout
-        return done
+    returncode: int
+    stdout: str
+    stderr: str
+
+    def expected(self, code):
+        assert code in {None, self.returncode}, self.stderr + self.stdout
+        return self
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capfd):
+    """Run a command in this process, in an empty folder: run("verify", …, check=0) gives how it ended."""
+
+    def _run(*arguments, check=None):
+        monkeypatch.chdir(tmp_path)
+        with pytest.raises(SystemExit) as end:
+            main([str(argument) for argument in arguments])
+        return Done(end.value.code, *capfd.readouterr()).expected(check)
 
     return _run
+
+
+@pytest.fixture
+def process(tmp_path):
+    """Run a command as `run` does, in a process of its own: for what is read when a process starts, and for pipes."""
+
+    def _process(*arguments, check=None, env=None):
+        command = [sys.executable, "-m", "shoal.cli", *map(str, arguments)]
+        env = {**os.environ, **(env or {})}
+        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=300, cwd=tmp_path, env=env)
+        return Done(done.returncode, done.stdout, done.stderr).expected(check)
+
+    return _process
 
 
 @pytest.fixture(scope="session")

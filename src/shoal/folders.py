@@ -49,7 +49,8 @@ def private_folder(parent: Path) -> Iterator[Path]:
             folder = new.rename(parent / new.name.replace(_NEW, _PREFIX, 1))
             yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        with undisturbed():
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
@@ -110,6 +111,8 @@ def _sweep(parent: Path) -> None:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 if not (folder / _JOURNAL).exists():
                     shutil.rmtree(folder, ignore_errors=True)
+        except FileNotFoundError:  # killed while it was being removed
+            shutil.rmtree(folder, ignore_errors=True)
         except OSError:
             continue  # another run's, alive
     for folder in parent.glob(f"{_NEW}*"):  # killed before it was locked, or about to be

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 import shoal
-from shoal.pipeline import Outputs, publish
-from shoal.reading.options import ReadOptions
+from shoal.methods import make_method
+from shoal.pipeline import publish
 from shoal.verifier.cover import count_cover
 from shoal.verifier.original import Original
 from shoal.verifier.records import Records
@@ -19,12 +19,12 @@ def subset(source, target, users):
     duckdb.connect().execute(f"COPY ({rows}) TO '{target}' (FORMAT parquet)")
 
 
-SIZES = {"few generated": 400, "generated": 2000, "tdrive_cdr": 2000, "gowalla_nyc": 2000}
+SIZES = {"few generated": 200, "generated": 2000, "tdrive_cdr": 2000, "gowalla_nyc": 2000}
 
 
 @pytest.fixture(
     scope="module",
-    params=[pytest.param(name, marks=[pytest.mark.slow] * (users > 400)) for name, users in SIZES.items()],
+    params=[pytest.param(name, marks=[pytest.mark.slow] * (users > 200)) for name, users in SIZES.items()],
 )
 def original(request, tmp_path_factory):
     path, users = tmp_path_factory.mktemp("data") / "original.parquet", SIZES[request.param]
@@ -51,7 +51,7 @@ def test_verified_and_counted(original, k, chosen, tmp_path):
     output = tmp_path / "release.parquet"
     method, parameters = METHODS[chosen]
     parameters = {"k": k, **parameters}
-    done = publish([original], Outputs(output), method=method, parameters=parameters, options=ReadOptions())
+    done = publish(original, output, make_method(method, parameters))
     assert done.verdict.ok
     verdict = shoal.verify(original, output, k=k, exact=True)
     assert verdict.ok, verdict.messages

@@ -6,8 +6,7 @@ import pytest
 
 import shoal
 from shoal.methods.kte_hide.method import KteHide
-from shoal.pipeline import Outputs, publish
-from shoal.reading.options import ReadOptions
+from shoal.pipeline import publish
 from tests.acceptance.test_datasets import subset
 
 TIMES = [("10min", "10min"), ("30min", "30min"), ("60min", "30min"), ("120min", "60min"), ("240min", "240min")]
@@ -41,10 +40,8 @@ def test_little_is_suppressed(data, tmp_path):
     """1,500 taxis at call-record rates, k = 2, τ = ε = 60 min: at most a tenth of the samples."""
     original, audit = tmp_path / "original.parquet", tmp_path / "audit.parquet"
     subset(data / "tdrive_cdr.parquet", original, 1500)
-    output = Outputs(tmp_path / "r.parquet", audit=audit)
-    parameters = {"k": 2, "tau": "60min", "epsilon": "60min"}
-    options = ReadOptions(tz="Asia/Shanghai")
-    done = publish([original], output, method="kte-hide", parameters=parameters, options=options)
+    method = shoal.KteHide(k=2, tau="60min", epsilon="60min")
+    done = publish(original, tmp_path / "r.parquet", method, audit=audit, tz="Asia/Shanghai")
     assert done.verdict.ok
     assert done.verdict.figures["suppressed_samples"] <= 0.1 * done.verdict.figures["samples"]
 

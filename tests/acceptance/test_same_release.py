@@ -81,7 +81,7 @@ def test_shifted_by_whole_slots(events, expected, tmp_path):
     assert before.equals(after)
 
 
-def test_without_the_compiler(run, events, tmp_path):
+def test_without_the_compiler(process, events, tmp_path):
     """Kernels are Python: uncompiled they give the same records."""
     few = tmp_path / "few.parquet"
     table = pq.read_table(events)
@@ -89,5 +89,5 @@ def test_without_the_compiler(run, events, tmp_path):
     pq.write_table(table.filter(pa.compute.is_in(table["uid"], chosen)), few)
     anonymize(few, tmp_path / "release.parquet")
     arguments = ["anonymize", few, tmp_path / "slow.parquet", "--k", "3", "--seed", "1"]
-    run(*arguments, env={"NUMBA_DISABLE_JIT": "1"}, check=0)
+    process(*arguments, env={"NUMBA_DISABLE_JIT": "1"}, check=0)
     assert (tmp_path / "slow.parquet").read_bytes() == (tmp_path / "release.parquet").read_bytes()

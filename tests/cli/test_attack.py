@@ -22,8 +22,8 @@ def made(events, tmp_path_factory):
     return folder
 
 
-def test_it_says_what_was_known_won_and_promised(call, events, made):
-    code, out, err = call("attack", events, made / "release.parquet", "--points", "4", "--victims", "50")
+def test_it_says_what_was_known_won_and_promised(run, events, made):
+    code, out, err = run("attack", events, made / "release.parquet", "--points", "4", "--victims", "50")
     assert (code, err) == (0, "")
     assert "Promised: k-anonymity(3)" in out
     assert "A guess among 3 people is right in 33.3 % of cases." in out
@@ -35,28 +35,24 @@ def test_it_says_what_was_known_won_and_promised(call, events, made):
     assert "0 % (0.0–7.1)" in line
 
 
-def test_all_of_them(call, events, made):
+def test_all_of_them(run, events, made):
     arguments = ["attack", events, made / "release.parquet", "--attack", "all", "--victims", "30", "--json"]
-    code, out, _ = call(*arguments)
-    assert code == 0
+    out = run(*arguments, check=0).stdout
     boxes = {name: entry for name, entry in ATTACKS.items() if not entry.on_traces}
     plain = [name for name, entry in boxes.items() if not (entry.needs_audit or entry.needs_other)]
     assert [one["attack"] for one in json.loads(out)["attacks"]] == plain
     more = ["--audit", made / "audit.parquet", "--other", made / "second.parquet"]
-    code, out, _ = call(*arguments, *more, "--other-audit", made / "second-audit.parquet")
-    assert code == 0
+    out = run(*arguments, *more, "--other-audit", made / "second-audit.parquet", check=0).stdout
     assert [one["attack"] for one in json.loads(out)["attacks"]] == list(boxes)
-    code, out, _ = call(*arguments[:-1], *more)
-    assert code == 0
+    out = run(*arguments[:-1], *more, check=0).stdout
     assert all(f"\n{name}: 30 victims" in out for name in boxes)
 
 
 @pytest.mark.parametrize("ending", ["csv", "json", "parquet"])
-def test_the_table_is_saved(call, events, made, tmp_path, ending):
+def test_the_table_is_saved(run, events, made, tmp_path, ending):
     table = tmp_path / f"table.{ending}"
     arguments = ["attack", events, made / "release.parquet", "--attack", "points,window", "--victims", "20"]
-    code, out, _ = call(*arguments, "--output", table, "--json")
-    assert code == 0
+    out = run(*arguments, "--output", table, "--json", check=0).stdout
     wanted = [(one["attack"], row) for one in json.loads(out)["attacks"] for row in one["rows"]]
     if ending == "csv":
         with table.open(newline="") as file:
@@ -68,13 +64,12 @@ def test_the_table_is_saved(call, events, made, tmp_path, ending):
         assert (line["attack"], line["claim"], int(line["k"])) == (attack, "k-anonymity(3)", 3)
         assert float(line["control"]) == row["control"]
         assert (line["tau_s"] or None) is None or int(line["tau_s"]) == row["tau_s"]
-    code, _, err = call(*arguments, "--output", table)
-    assert code == 2
+    err = run(*arguments, "--output", table, check=2).stderr
     assert "--overwrite" in err
-    assert call(*arguments, "--output", table, "--overwrite")[0] == 0
+    run(*arguments, "--output", table, "--overwrite", check=0)
 
 
-def test_a_broken_promise_is_exit_1(call, tmp_path):
+def test_a_broken_promise_is_exit_1(run, tmp_path):
     people = toy_people(users=12)
     draft = grouped(people, 3)
     draft.records.pop()
@@ -82,43 +77,38 @@ def test_a_broken_promise_is_exit_1(call, tmp_path):
     frame = people.to_pandas()
     frame["datetime"] = frame["datetime"].astype("datetime64[ms, UTC]")
     frame[["uid", "datetime", "lat", "lng"]].to_parquet(tmp_path / "events.parquet")
-    code, out, _ = call("attack", tmp_path / "events.parquet", release, "--points", "9")
-    assert code == 1
+    out = run("attack", tmp_path / "events.parquet", release, "--points", "9", check=1).stdout
     assert "BROKEN: 3 of 12 victims have fewer than 3 candidates" in out
-    code, out, _ = call("attack", tmp_path / "events.parquet", release, "--points", "9", "--json")
-    assert code == 1
+    out = run("attack", tmp_path / "events.parquet", release, "--points", "9", "--json", check=1).stdout
     assert json.loads(out)["ok"] is False
 
 
-def test_another_tools_release(call, events, made, tmp_path):
+def test_another_tools_release(run, events, made, tmp_path):
     bare = tmp_path / "bare.parquet"
     own = pq.read_table(made / "release.parquet")
     pq.write_table(own.select(BOX).replace_schema_metadata(None), bare)
-    code, _, err = call("attack", events, bare)
-    assert code == 2
+    err = run("attack", events, bare, check=2).stderr
     assert "--crs, --cell and --slot" in err
     crs = json.loads(own.schema.metadata[b"shoal"])["crs"]
     grid = ["--crs", crs, "--cell", "100m", "--slot", "60s"]
-    code, out, _ = call("attack", events, bare, *grid, "--k", "3", "--json")
-    assert code == 0
+    out = run("attack", events, bare, *grid, "--k", "3", "--json", check=0).stdout
     assert json.loads(out)["attacks"][0]["figures"]["claim"] == "none (unclaimed)"
     assert json.loads(out)["attacks"][0]["rows"][0]["candidates_min"] >= 3
-    assert call("attack", events, bare, *grid, "--k", "80")[0] == 1
+    run("attack", events, bare, *grid, "--k", "80", check=1)
 
 
-def test_seed_and_threads(call, events, made):
+def test_seed_and_threads(run, events, made):
     arguments = ["attack", events, made / "second.parquet", "--victims", "30", "--json"]
-    one = call(*arguments, "--seed", "3", "--threads", "1")
-    assert call(*arguments, "--seed", "3", "--threads", "4") == one
-    assert call(*arguments, "--seed", "4") != one
+    one = run(*arguments, "--seed", "3", "--threads", "1")
+    assert run(*arguments, "--seed", "3", "--threads", "4") == one
+    assert run(*arguments, "--seed", "4") != one
 
 
-def test_settings_from_a_file(call, events, made, tmp_path):
+def test_settings_from_a_file(run, events, made, tmp_path):
     (tmp_path / "run.toml").write_text(
         '[read]\ntz = "Africa/Dakar"\n[attack]\nattack = "window"\ntau = "2h"\nvictims = 7\n'
     )
-    code, out, _ = call("attack", events, made / "release.parquet", "--config", tmp_path / "run.toml", "--json")
-    assert code == 0
+    out = run("attack", events, made / "release.parquet", "--config", tmp_path / "run.toml", "--json", check=0).stdout
     (one,) = json.loads(out)["attacks"]
     assert (one["attack"], one["victims"], one["rows"][0]["tau_s"]) == ("window", 7, 7200)
 
@@ -145,11 +135,9 @@ def test_settings_from_a_file(call, events, made, tmp_path):
         (["EVENTS", "RELEASE", "--audit", "RELEASE"], "audit"),
     ],
 )
-def test_mistakes_are_answered(call, events, made, tmp_path, monkeypatch, arguments, hint):
-    monkeypatch.chdir(tmp_path)
+def test_mistakes_are_answered(run, events, made, arguments, hint):
     places = {"EVENTS": events, "RELEASE": made / "release.parquet"}
-    code, _, err = call("attack", *[places.get(argument, argument) for argument in arguments])
-    assert code == 2
+    err = run("attack", *[places.get(argument, argument) for argument in arguments], check=2).stderr
     assert hint in err
     assert "Traceback" not in err
     assert len(err.splitlines()) == 1

@@ -6,9 +6,8 @@ import pyarrow.parquet as pq
 import pytest
 
 
-def test_unicity_in_plain_words(call, events):
-    code, out, err = call("measure", events, "--unicity")
-    assert code == 0, err
+def test_unicity_in_plain_words(run, events):
+    out = run("measure", events, "--unicity", check=0).stdout
     header, columns, *lines = out.splitlines()
     assert "of 120 drawn from 120" in header
     assert columns.split() == ["points", "100", "m", "/", "1", "min", "1", "km", "/", "1", "h"]
@@ -17,11 +16,10 @@ def test_unicity_in_plain_words(call, events):
     assert "shoal anonymize" in out
 
 
-def test_unicity_for_programs(call, events, tmp_path):
+def test_unicity_for_programs(run, events, tmp_path):
     table = tmp_path / "unicity.parquet"
     arguments = ["measure", events, "--unicity", "--points", "2,4", "--resolution", "1km/1h,native", "--sample", "50"]
-    code, out, _ = call(*arguments, "--json", "--output", table)
-    assert code == 0
+    out = run(*arguments, "--json", "--output", table, check=0).stdout
     rows = json.loads(out)["unicity"]
     assert [(row["points"], row["space_m"], row["time_s"]) for row in rows] == [
         (2, 1000, 3600),
@@ -31,14 +29,13 @@ def test_unicity_for_programs(call, events, tmp_path):
     ]
     assert all(row["people"] == 50 and row["low"] <= row["share"] <= row["high"] for row in rows)
     assert pq.read_table(table).to_pylist() == rows
-    code, _, err = call(*arguments, "--output", table)
+    code, _, err = run(*arguments, "--output", table)
     assert (code, "--overwrite" in err) == (2, True)
 
 
-def test_measure_reads_as_the_other_commands_do(call, events, tmp_path):
+def test_measure_reads_as_the_other_commands_do(run, events, tmp_path):
     (tmp_path / "run.toml").write_text('[read]\ncell = "2km"\n[measure]\nunicity = true\npoints = "3"\n')
-    code, out, err = call("measure", events, "--config", tmp_path / "run.toml", "--resolution", "native", "--json")
-    assert code == 0, err
+    out = run("measure", events, "--config", tmp_path / "run.toml", "--resolution", "native", "--json", check=0).stdout
     (row,) = json.loads(out)["unicity"]
     assert (row["points"], row["space_m"]) == (3, 2000)
 
@@ -68,30 +65,26 @@ def test_what_is_wrong_is_said_in_one_line(refused, arguments, hint):
     assert hint in refused(*arguments)
 
 
-def test_a_ledger_on_the_command_line_and_in_the_configuration(call, events, tmp_path):
+def test_a_ledger_on_the_command_line_and_in_the_configuration(run, events, tmp_path):
     (tmp_path / "run.toml").write_text(f'[anonymize]\nledger = "{tmp_path / "book"}"\n')
     config = ["--config", tmp_path / "run.toml"]
-    code, out, err = call("anonymize", events, tmp_path / "1.parquet", *config)
-    assert code == 0, err
+    _, out, err = run("anonymize", events, tmp_path / "1.parquet", *config, check=0)
     assert "shares people with no earlier one" in out
-    code, out, err = call("anonymize", events, tmp_path / "2.parquet", "--ledger", tmp_path / "book", "--json")
-    assert code == 2
+    _, out, err = run("anonymize", events, tmp_path / "2.parquet", "--ledger", tmp_path / "book", "--json", check=2)
     assert json.loads(out)["error"]["kind"] == "OverlapError"
     assert "--allow-overlap" in err
-    code, out, _ = call("anonymize", events, tmp_path / "2.parquet", *config, "--allow-overlap", "--k", "3")
-    assert code == 0
+    out = run("anonymize", events, tmp_path / "2.parquet", *config, "--allow-overlap", "--k", "3", check=0).stdout
     assert "120 of 120 people are in earlier releases too" in out
     assert "among fewer than k = 3" in out
-    code, out, _ = call("anonymize", events, tmp_path / "3.parquet", *config, "--allow-overlap", "--json")
+    out = run("anonymize", events, tmp_path / "3.parquet", *config, "--allow-overlap", "--json", check=0).stdout
     overlap = json.loads(out)["overlap"]
     assert overlap["shared"] == 120
     assert [one["release"] for one in overlap["each"]] == ["1.parquet", "2.parquet"]
     assert overlap["together"]["least"] >= 1
 
 
-def test_without_a_ledger_nothing_is_noted(call, events, tmp_path):
+def test_without_a_ledger_nothing_is_noted(run, events, tmp_path):
     for name in ("1.parquet", "2.parquet"):
-        code, out, _ = call("anonymize", events, tmp_path / name, "--json")
-        assert code == 0
+        out = run("anonymize", events, tmp_path / name, "--json", check=0).stdout
         assert json.loads(out)["overlap"] is None
     assert len(list(tmp_path.iterdir())) == 4

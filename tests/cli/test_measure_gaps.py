@@ -13,10 +13,9 @@ import shoal
 from shoal.measure.plots import PLOTS
 
 
-def test_the_form_other_programs_rely_on(call, events, tmp_path):
+def test_the_form_other_programs_rely_on(run, events, tmp_path):
     path = tmp_path / "gaps.parquet"
-    code, _, err = call("measure", events, "--k", "2,4", "--output", path)
-    assert code == 0, err
+    run("measure", events, "--k", "2,4", "--output", path, check=0)
     table = pq.read_table(path)
     assert table.column_names == ["uid", "k", "gap", "space", "time"]
     assert table.num_rows == 240
@@ -29,9 +28,8 @@ def test_the_form_other_programs_rely_on(call, events, tmp_path):
     assert set(columns["uid"].tolist()) == set(pq.read_table(events)["uid"].to_pylist())
 
 
-def test_in_plain_words(call, events):
-    code, out, err = call("measure", events, "--k", "2,5")
-    assert code == 0, err
+def test_in_plain_words(run, events):
+    out = run("measure", events, "--k", "2,5", check=0).stdout
     lines = out.splitlines()
     assert "k-gaps of 120 of 120 people" in lines[0]
     rows = [line.split() for line in lines[3:5]]
@@ -44,9 +42,8 @@ def test_in_plain_words(call, events):
     assert "--k 5" in lines[-1]
 
 
-def test_figures_for_programs(call, events):
-    code, out, _ = call("measure", events, "--k", "3,2", "--sample", "30", "--seed", "4", "--json")
-    assert code == 0
+def test_figures_for_programs(run, events):
+    out = run("measure", events, "--k", "3,2", "--sample", "30", "--seed", "4", "--json", check=0).stdout
     found = json.loads(out)
     gaps = shoal.k_gap(shoal.read(events), [3, 2], sample=30, seed=4)
     assert [row["k"] for row in found["k_gap"]] == [3, 2]
@@ -61,21 +58,20 @@ def test_figures_for_programs(call, events):
 
 
 @pytest.mark.parametrize("ending", ["csv", "json"])
-def test_other_tables(call, events, tmp_path, ending):
+def test_other_tables(run, events, tmp_path, ending):
     path = tmp_path / f"gaps.{ending}"
-    assert call("measure", events, "--k", "2", "--sample", "7", "--output", path)[0] == 0
+    run("measure", events, "--k", "2", "--sample", "7", "--output", path, check=0)
     rows = pyarrow.csv.read_csv(path).to_pylist() if ending == "csv" else json.loads(path.read_text())
     assert len(rows) == 7
     assert list(rows[0]) == ["uid", "k", "gap", "space", "time"]
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    code, _, err = call("measure", events, "--k", "2", "--output", path)
+    code, _, err = run("measure", events, "--k", "2", "--output", path)
     assert (code, "--overwrite" in err) == (2, True)
 
 
-def test_plots_are_inert_and_whole(call, events, tmp_path):
+def test_plots_are_inert_and_whole(run, events, tmp_path):
     folder = tmp_path / "figures"
-    code, _, err = call("measure", events, "--k", "2,5", "--sample", "40", "--plots", folder)
-    assert code == 0, err
+    run("measure", events, "--k", "2,5", "--sample", "40", "--plots", folder, check=0)
     assert sorted(path.name for path in folder.iterdir()) == sorted(PLOTS)
     for path in folder.iterdir():
         root = ET.parse(path).getroot()
@@ -83,25 +79,23 @@ def test_plots_are_inert_and_whole(call, events, tmp_path):
         kinds = {element.tag.split("}")[1] for element in root.iter()}
         assert kinds <= {"svg", "title", "rect", "text", "path", "circle"}
         assert "http" not in path.read_text().replace('xmlns="http://www.w3.org/2000/svg"', "")
-    assert call("measure", events, "--k", "2", "--plots", folder)[0] == 2
-    assert call("measure", events, "--k", "2", "--sample", "9", "--plots", folder, "--overwrite")[0] == 0
+    run("measure", events, "--k", "2", "--plots", folder, check=2)
+    run("measure", events, "--k", "2", "--sample", "9", "--plots", folder, "--overwrite", check=0)
 
 
-def test_both_at_once(call, events):
-    code, out, _ = call("measure", events, "--k", "2", "--unicity", "--points", "4", "--sample", "20")
-    assert code == 0
+def test_both_at_once(run, events):
+    out = run("measure", events, "--k", "2", "--unicity", "--points", "4", "--sample", "20", check=0).stdout
     assert "k-gaps of 20 of 120" in out
     assert "of 20 drawn from 120" in out
-    code, out, _ = call("measure", events, "--k", "2", "--unicity", "--points", "4", "--json")
+    out = run("measure", events, "--k", "2", "--unicity", "--points", "4", "--json", check=0).stdout
     found = json.loads(out)
     assert found["k_gap"][0]["people"] == 120
     assert found["unicity"][0]["people"] == 120
 
 
-def test_settings_in_a_file(call, events, tmp_path):
+def test_settings_in_a_file(run, events, tmp_path):
     (tmp_path / "run.toml").write_text('[measure]\nk = "2,3"\nsample = 5\n')
-    code, out, err = call("measure", events, "--config", tmp_path / "run.toml", "--json")
-    assert code == 0, err
+    out = run("measure", events, "--config", tmp_path / "run.toml", "--json", check=0).stdout
     assert [(row["k"], row["people"]) for row in json.loads(out)["k_gap"]] == [(2, 5), (3, 5)]
 
 
@@ -119,15 +113,8 @@ def test_settings_in_a_file(call, events, tmp_path):
         (["--k", "2", "--plots", "none/figures"], "does not exist"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_line(call, events, tmp_path, monkeypatch, arguments, hint):
-    monkeypatch.chdir(tmp_path)
-    code, out, err = call("measure", events, *arguments)
-    assert code == 2
-    assert hint in err
-    assert err.startswith("shoal: ")
-    assert err.count("\n") == 1
-    assert "Traceback" not in out + err
-    assert list(tmp_path.iterdir()) == []
+def test_what_is_wrong_is_said_in_one_line(refused, arguments, hint):
+    assert hint in refused("measure", "EVENTS", *arguments)
 
 
 def minute(n):
@@ -144,7 +131,7 @@ ODD = {
 
 
 @pytest.mark.parametrize("name", ODD)
-def test_odd_people(call, tmp_path, name):
+def test_odd_people(run, tmp_path, name):
     rows, expected, hint = ODD[name]
     path = tmp_path / "odd.csv"
     lines = [f"u{user},{minute(t)},{14.5 + cell * 1e-3:.4f},-17.2" for user, t, cell in rows]
@@ -154,8 +141,7 @@ def test_odd_people(call, tmp_path, name):
         ["measure", path, "--k", "3", "--json"],
         ["anonymize", path, release, "--method", "glove", "--variant", "loose", "--k", "3"],
     ):
-        code, out, err = call(*command)
-        assert code == expected, err
+        _, out, err = run(*command, check=expected)
         assert hint in err
         assert "Traceback" not in out + err
         assert "14.5" not in err

@@ -21,19 +21,6 @@ def original(tmp_path_factory):
     return path
 
 
-@pytest.fixture
-def done(call, tmp_path, monkeypatch):
-    """Run a command in this process that succeeds, in an empty folder; gives what it prints."""
-    monkeypatch.chdir(tmp_path)
-
-    def _done(*arguments):
-        code, out, err = call(*arguments)
-        assert code == 0, err + out
-        return out
-
-    return _done
-
-
 def test_the_form_that_other_programs_rely_on(run, original, tmp_path):
     run("anonymize", original, "out.parquet", "--method", "promesse", "--step", "200m", "--split-gap", "4h", check=0)
     table = pq.read_table(tmp_path / "out.parquet")
@@ -47,17 +34,17 @@ def test_the_form_that_other_programs_rely_on(run, original, tmp_path):
     assert manifest["counts"]["samples_created"] == manifest["counts"]["samples_published"]
 
 
-def test_make_verify_attack_evaluate(done, original, tmp_path):
+def test_make_verify_attack_evaluate(run, original, tmp_path):
     made = ("--split-gap", "4h", "--audit", "a.parquet")
-    done("anonymize", original, "p.csv", "--method", "promesse", *made, "--run-record", "run.json")
-    page = done("verify", original, "p.csv", *made)
+    run("anonymize", original, "p.csv", "--method", "promesse", *made, "--run-record", "run.json", check=0)
+    page = run("verify", original, "p.csv", *made, check=0).stdout
     assert "HOLDS" in page
     assert "Nothing is promised" in page
-    attacked = json.loads(done("attack", original, "p.csv", "--attack", "all", *made, "--json"))
+    attacked = json.loads(run("attack", original, "p.csv", "--attack", "all", *made, "--json", check=0).stdout)
     assert [one["attack"] for one in attacked["attacks"]] == ["poi"]
     assert attacked["attacks"][0]["rows"][0]["fscore"] < 0.3
     more = ("--run-record", "run.json", "--queries", "100", "--output", "e.csv", "--json")
-    found = json.loads(done("evaluate", original, "p.csv", *made, *more))
+    found = json.loads(run("evaluate", original, "p.csv", *made, *more, check=0).stdout)
     assert found["spatial_error_m"] < 40
     assert found["seconds"] >= 0
     assert (tmp_path / "e.csv").exists()
@@ -65,24 +52,24 @@ def test_make_verify_attack_evaluate(done, original, tmp_path):
     assert "canary" not in written + page
 
 
-def test_noise_and_its_claim(done, original, tmp_path):
+def test_noise_and_its_claim(run, original, tmp_path):
     noisy = ("--method", "geo-indistinguishability", "--epsilon")
-    said = done("anonymize", original, "g.parquet", *noisy, "ln(4)/200")
+    said = run("anonymize", original, "g.parquet", *noisy, "ln(4)/200", check=0).stdout
     assert "Verified: geo-indistinguishability(0.00693" in said
     for name in ("a", "b"):
-        done("anonymize", original, f"{name}.parquet", *noisy, "0.01", "--seed", "1")
+        run("anonymize", original, f"{name}.parquet", *noisy, "0.01", "--seed", "1", check=0)
     one, two = (shoal.read_release(tmp_path / f"{name}.parquet") for name in ("a", "b"))
     assert str(one.claim) == "none (research)"
     assert one.to_arrow().equals(two.to_arrow())
 
 
-def test_compare(done, original):
+def test_compare(run, original):
     methods = "raw,promesse:200m,geo-indistinguishability:ln(10)/100"
     some = ("--split-gap", "4h", "--queries", "50")
-    lines = json.loads(done("compare", original, "--methods", methods, *some, "--json"))["runs"]
+    lines = json.loads(run("compare", original, "--methods", methods, *some, "--json", check=0).stdout)["runs"]
     assert [line["method"] for line in lines][:2] == ["raw", "promesse:200m"]
     assert lines[1]["fscore"] < lines[0]["fscore"] == 1
-    assert "F-score" in done("compare", original, "--methods", "raw,promesse", *some)
+    assert "F-score" in run("compare", original, "--methods", "raw,promesse", *some, check=0).stdout
 
 
 @pytest.mark.parametrize(
@@ -100,17 +87,14 @@ def test_compare(done, original):
         (("--method", "promesse", "--step", "1m", "--memory", "1MB"), "memory"),
     ],
 )
-def test_refusals(call, original, tmp_path, monkeypatch, flags, said):
-    monkeypatch.chdir(tmp_path)
-    code, _, err = call("anonymize", original, "out.parquet", *flags)
-    assert code == 2
+def test_refusals(run, original, tmp_path, flags, said):
+    err = run("anonymize", original, "out.parquet", *flags, check=2).stderr
     assert said in err
     assert "canary" not in err
     assert list(tmp_path.iterdir()) == []
 
 
-def test_attacks_on_boxes_are_refused(call, done, original, tmp_path):
-    done("anonymize", original, "p.parquet", "--method", "promesse")
-    code, _, err = call("attack", original, "p.parquet")
-    assert code == 2
+def test_attacks_on_boxes_are_refused(run, original):
+    run("anonymize", original, "p.parquet", "--method", "promesse", check=0)
+    err = run("attack", original, "p.parquet", check=2).stderr
     assert "--attack poi" in err

@@ -8,24 +8,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
-from shoal.cli import main
 from tests.kte import hide, walkers
 from tests.unit.test_verifier_check import write_events
 
 PEOPLE = walkers()
-
-
-@pytest.fixture
-def call(capsys):
-    """Run the command line in this process; gives (exit code, output, errors)."""
-
-    def _call(*arguments):
-        with pytest.raises(SystemExit) as exit_:
-            main([str(argument) for argument in arguments])
-        out, err = capsys.readouterr()
-        return exit_.value.code, out, err
-
-    return _call
 
 
 @pytest.fixture
@@ -34,10 +20,9 @@ def hidden(tmp_path):
     return write_events(PEOPLE, tmp_path / "events.parquet"), path, audit
 
 
-def test_a_page_that_holds(call, hidden):
+def test_a_page_that_holds(run, hidden):
     events, path, audit = hidden
-    code, out, _ = call("verify", events, path, "--audit", audit)
-    assert code == 0
+    out = run("verify", events, path, "--audit", audit, check=0).stdout
     lines = out.splitlines()
     assert lines[0] == "release.parquet: HOLDS"
     sections = [line for line in lines if line and not line.startswith(" ")][1:]
@@ -49,10 +34,9 @@ def test_a_page_that_holds(call, hidden):
     assert "{" not in out
 
 
-def test_a_page_that_does_not_hold(call, hidden):
+def test_a_page_that_does_not_hold(run, hidden):
     events, path, _ = hidden
-    code, out, _ = call("verify", events, path, "--k", "9", "--epsilon", "1min")
-    assert code == 1
+    out = run("verify", events, path, "--k", "9", "--epsilon", "1min", check=1).stdout
     assert out.startswith("release.parquet: DOES NOT HOLD\n")
     problems = out.split("Does not hold\n")[1].split("\n\n")[0]
     assert "hidden by fewer than 9 records" in problems
@@ -62,25 +46,23 @@ def test_a_page_that_does_not_hold(call, hidden):
     assert "Not checked\n  - truth of members and suppression, which need the audit file." in out
 
 
-def test_windows_on_the_command_line(call, events, tmp_path):
+def test_windows_on_the_command_line(run, events, tmp_path):
     release = tmp_path / "r.parquet"
-    assert call("anonymize", events, release, "--k", "3")[0] == 0
-    code, out, _ = call("verify", events, release, "--tau", "60min", "--json")
-    assert code == 0
+    run("anonymize", events, release, "--k", "3", check=0)
+    out = run("verify", events, release, "--tau", "60min", "--json", check=0).stdout
     verdict = json.loads(out)
     assert {"ok", "failures", "figures", "claim", "checked", "messages"} <= set(verdict)
     assert verdict["figures"]["tau_s"] == 3600
     assert verdict["shown"] == verdict["claim"] == {"name": "k-anonymity", "k": 3}
-    code, out, _ = call("verify", events, release, "--tau", "60min", "--epsilon", "1h")
-    assert code == 1  # identical records tell everything beyond the window
-    assert call("verify", events, release, "--epsilon", "1h")[0] == 2
+    out = run("verify", events, release, "--tau", "60min", "--epsilon", "1h", check=1).stdout
+    run("verify", events, release, "--epsilon", "1h", check=2)
     assert "kte-anonymity" not in out
 
 
 @pytest.mark.parametrize("name", ["other.csv", "other.parquet"])
-def test_another_tools_boxes(call, events, tmp_path, name):
+def test_another_tools_boxes(run, events, tmp_path, name):
     release, other = tmp_path / "r.parquet", tmp_path / name
-    assert call("anonymize", events, release, "--k", "3")[0] == 0
+    run("anonymize", events, release, "--k", "3", check=0)
     crs = shoal.read_release(release).frame.crs
     table = pq.read_table(release).replace_schema_metadata(None)
     boxes = table.select(["uid", "t_start", "t_end", "x_min", "y_min", "x_max", "y_max"])
@@ -90,13 +72,10 @@ def test_another_tools_boxes(call, events, tmp_path, name):
         pq.write_table(boxes.set_column(0, "uid", boxes["uid"].cast(pa.int32())), other)
     grid = ["--crs", crs, "--cell", "100m", "--slot", "60s"]
     for claim in (["k-anonymity"], ["cover"], ["kte-cover", "--tau", "60min"]):
-        code, out, err = call("verify", events, other, *grid, "--k", "3", "--claim", *claim)
-        assert code == 0, out + err
+        _, out, err = run("verify", events, other, *grid, "--k", "3", "--claim", *claim, check=0)
         assert f"{claim[0]}(3" in out
         assert "Integrity not checked" in out
-    code, _, err = call("verify", events, other, *grid, "--k", "3", "--claim", "kte-cover")
-    assert code == 2
+    err = run("verify", events, other, *grid, "--k", "3", "--claim", "kte-cover", check=2).stderr
     assert "tau_s" in err
-    code, _, err = call("verify", events, other, *grid, "--k", "3", "--claim", "perfect")
-    assert code == 2
+    err = run("verify", events, other, *grid, "--k", "3", "--claim", "perfect", check=2).stderr
     assert "k-anonymity" in err

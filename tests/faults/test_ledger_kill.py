@@ -13,13 +13,13 @@ import shoal
 # published and only the ledger is still to be told.
 DIE = "import os, signal\ndef die(*_, **__): os.kill(os.getpid(), signal.SIGKILL)\n"
 MOMENTS = {
-    "before": "import shoal.publishing.write as w\nw._move_into_place = die\n",
+    "before": "import shoal.publishing.stage as s\ns.switch = die\n",
     "between": (
-        "import shoal.publishing.write as w\nreal = w._move\n"
-        "def move(source, target, *, overwrite):\n"
+        "import shoal.folders as f\nreal = f._move_new\n"
+        "def move(source, target):\n"
         "    if target.name.endswith('.json'): die()\n"
-        "    real(source, target, overwrite=overwrite)\n"
-        "w._move = move\n"
+        "    real(source, target)\n"
+        "f._move_new = move\n"
     ),
     "after": "from shoal.publishing.ledger.book import Book\nBook.confirm = die\n",
 }

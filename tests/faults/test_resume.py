@@ -12,8 +12,8 @@ import pytest
 
 import shoal
 from shoal.errors import OutputError, SettingsError
-from shoal.pipeline import Outputs, publish
-from shoal.reading.options import ReadOptions
+from shoal.methods import KScale, Shoal
+from shoal.pipeline import publish
 from shoal.run import Run
 from shoal.search import partition, partners
 from shoal.store import Folder
@@ -52,11 +52,8 @@ def worked(monkeypatch):
 
 
 def anonymized(events, folder, *, k=2, resume=True, **more):
-    outputs = Outputs(folder / "r.parquet", overwrite=True)
     run = Run(**{"threads": 1, **more})
-    publish(
-        [events], outputs, method="shoal", parameters={"k": k}, options=ReadOptions(), seed=7, resume=resume, run=run
-    )
+    publish(events, folder / "r.parquet", Shoal(k=k), overwrite=True, seed=7, resume=resume, run=run)
     assert sorted(path.name for path in folder.iterdir()) == RELEASE
     return [(folder / name).read_bytes() for name in RELEASE]
 
@@ -191,24 +188,26 @@ def test_two_runs_for_one_output(events, tmp_path, monkeypatch):
 
 def test_methods_without_parts_say_so(events, tmp_path):
     with pytest.raises(SettingsError, match="--resume"):
-        publish(
-            [events],
-            Outputs(tmp_path / "r.parquet"),
-            method="k-scale",
-            parameters={"k": 2},
-            options=ReadOptions(),
-            resume=True,
-        )
+        publish(events, tmp_path / "r.parquet", KScale(k=2), resume=True)
     assert list(tmp_path.iterdir()) == []
 
 
 # In processes of their own
 
 COMMAND = """
+import os, sys
 from shoal.cli import main
-from shoal.search import partition
-from shoal.search import partners
+from shoal.search import partition, partners
+from shoal.store import Folder
+number, parts = int(sys.argv.pop(1)), int(sys.argv.pop(1))
 partition._PART, partners._PART, partners._HALO = 256, 512, 512
+save, saved = Folder.save, []
+def counted(*arguments):
+    save(*arguments)
+    saved.append(True)
+    if len(saved) == parts:
+        os.kill(os.getpid(), number)
+Folder.save = counted
 main()
 """
 
@@ -221,81 +220,62 @@ def many(tmp_path_factory):
     return path
 
 
-def start(events, folder, *more):
-    command = [sys.executable, "-c", COMMAND, "anonymize", events, folder / "r.parquet", "--method", "shoal"]
-    options = ["--k", "2", "--effort", "quick", "--seed", "5", "--quiet", *more]
-    return subprocess.Popen([*command, *options], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+def arguments(events, folder, *more):
+    options = ["--method", "shoal", "--k", "2", "--effort", "quick", "--seed", "5", "--quiet", *more]
+    return ["anonymize", events, folder / "r.parquet", *options]
 
 
-def finish(process):
-    _, errors = process.communicate(timeout=300)
-    assert process.returncode == 0, errors
+def start(events, folder, *more, number=0, parts=-1):
+    """Start a run that, if asked, sends a signal to itself when so many parts are there."""
+    command = [sys.executable, "-c", COMMAND, str(int(number)), str(parts), *arguments(events, folder, *more)]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
 
 @pytest.fixture(scope="module")
 def whole(many, tmp_path_factory):
-    """The bytes of an uninterrupted run, and how long it takes once kernels are compiled."""
-    folder = tmp_path_factory.mktemp("whole")
-    for more in ([], ["--overwrite"]):
-        begun = time.perf_counter()
-        finish(start(many, folder, *more))
+    """The bytes of an uninterrupted run, and how long it takes."""
+    folder, begun = tmp_path_factory.mktemp("whole"), time.perf_counter()
+    _, errors = start(many, folder).communicate(timeout=300)
+    assert sorted(path.name for path in folder.iterdir()) == RELEASE, errors
     return [(folder / name).read_bytes() for name in RELEASE], time.perf_counter() - begun
 
 
-def resumed(many, folder, expected):
-    finish(start(many, folder, "--resume", "--overwrite"))
-    assert sorted(path.name for path in folder.iterdir()) == RELEASE
-    assert [(folder / name).read_bytes() for name in RELEASE] == expected
+@pytest.fixture
+def resumed(run, many, tmp_path, monkeypatch):
+    """Resume in this process, with the same parts; gives what is published."""
+    for room, name, value in ((partition, "_PART", 256), (partners, "_PART", 512), (partners, "_HALO", 512)):
+        monkeypatch.setattr(room, name, value)
+
+    def _resumed():
+        run(*arguments(many, tmp_path, "--resume", "--overwrite"), check=0)
+        assert sorted(path.name for path in tmp_path.iterdir()) == RELEASE
+        return [(tmp_path / name).read_bytes() for name in RELEASE]
+
+    return _resumed
 
 
-def stop_after(many, folder, parts, number, *more):
-    """Signal a run when so many parts are there."""
-    process = start(many, folder, "--resume", *more)
-    while len(kept_files(folder)) < parts and process.poll() is None:
-        time.sleep(0.005)
-    process.send_signal(number)
-    _, errors = process.communicate(timeout=60)
-    return process.returncode, errors
-
-
-@pytest.mark.parametrize(("number", "parts"), [(signal.SIGKILL, 1), (signal.SIGKILL, 4), (signal.SIGINT, 3)])
-def test_stopped_and_resumed(many, whole, tmp_path, number, parts):
-    code, errors = stop_after(many, tmp_path, parts, number)
-    assert code == (-9 if number == signal.SIGKILL else 130), errors
+@pytest.mark.parametrize(
+    ("number", "parts"), [(signal.SIGKILL, 1), (signal.SIGKILL, 4), (signal.SIGINT, 3), (signal.SIGTERM, 6)]
+)
+def test_stopped_and_resumed(many, whole, tmp_path, resumed, number, parts):
+    process = start(many, tmp_path, "--resume", number=number, parts=parts)
+    _, errors = process.communicate(timeout=300)
+    assert process.returncode == (-9 if number == signal.SIGKILL else 128 + number), errors
     assert number == signal.SIGKILL or b"the same command goes on from here" in errors
     assert len(kept_files(tmp_path)) >= parts
     assert not (tmp_path / "r.parquet").exists()
-    resumed(many, tmp_path, whole[0])
-
-
-def test_interrupted_without_resume_nothing_is_left(many, whole, tmp_path):
-    process = start(many, tmp_path)
-    time.sleep(0.7 * whole[1])
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode in {0, 130, -signal.SIGINT}  # the last: it was done, and about to exit
-    if process.returncode == 130:
-        assert b"nothing was published" in errors
-        assert b"goes on from here" not in errors
-        assert list(tmp_path.iterdir()) == []
-
-
-def killed_at_random(many, whole, folder, n):
-    expected, seconds = whole
-    draw = random.Random(n)
-    for _ in range(draw.randint(1, 3)):
-        process = start(many, folder, "--resume", "--overwrite")
-        time.sleep(draw.uniform(0.2, 1.05) * seconds)
-        process.send_signal(draw.choice([signal.SIGKILL, signal.SIGINT, signal.SIGTERM]))
-        process.communicate(timeout=60)
-    resumed(many, folder, expected)
-
-
-def test_killed_at_random_moments(many, whole, tmp_path):
-    killed_at_random(many, whole, tmp_path, 0)
+    assert resumed() == whole[0]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n", range(1, 30))
-def test_killed_at_random_moments_often(many, whole, tmp_path, n):
-    killed_at_random(many, whole, tmp_path, n)
+@pytest.mark.parametrize("n", range(30))
+def test_killed_at_random_moments(many, whole, tmp_path, resumed, n):
+    """Whatever moment it is: too early, in the middle or too late."""
+    expected, seconds = whole
+    draw = random.Random(n)
+    for _ in range(draw.randint(1, 3)):
+        process = start(many, tmp_path, "--resume", "--overwrite")
+        time.sleep(draw.uniform(0.2, 1.05) * seconds)
+        process.send_signal(draw.choice([signal.SIGKILL, signal.SIGINT, signal.SIGTERM]))
+        process.communicate(timeout=300)
+    assert resumed() == expected

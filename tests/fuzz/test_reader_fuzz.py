@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
 from shoal.run import Run
+from tests.draws import examples
 
 SECRET = "s3cr3t"
 LINES = [
@@ -87,34 +88,31 @@ def read_or_refuse(data: bytes, name: str) -> None:
         shutil.rmtree(folder)
 
 
-FEW = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-
-
-@FEW
+@examples(60)
 @given(mutated(CSV, TOKENS))
 def test_mutated_csv(data):
     read_or_refuse(data, "a.csv")
 
 
-@FEW
+@examples(60)
 @given(mutated(PARQUET, [b"\0", b"\xff\xff\xff\x7f", b"PAR1"]))
 def test_mutated_parquet(data):
     read_or_refuse(data, "a.parquet")
 
 
-@FEW
+@examples(60)
 @given(mutated(gzip.compress(CSV, mtime=0), [b"\0", b"\x1f\x8b"]))
 def test_mutated_gzip(data):
     read_or_refuse(data, "a.csv.gz")
 
 
-@FEW
+@examples(60)
 @given(st.binary(max_size=200), st.sampled_from(["a.csv", "a.tsv", "a.parquet", "a.csv.gz", "a.csv.zst"]))
 def test_any_bytes(data, name):
     read_or_refuse(data, name)
 
 
-@FEW
+@examples(60)
 @given(st.lists(st.lists(st.text(max_size=12), min_size=4, max_size=4), max_size=8))
 def test_any_text_in_the_cells(cells):
     lines = ["uid,datetime,lat,lng", *(",".join('"' + c.replace('"', '""') + '"' for c in row) for row in cells)]

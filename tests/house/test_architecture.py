@@ -122,7 +122,7 @@ import sys
 from shoal.verifier import verify
 for audit in (None, {str(tmp_path / "audit.parquet")!r}):
     verdict = verify({str(events)!r}, {str(tmp_path / "release.parquet")!r}, k=2, audit=audit)
-    makers = ("shoal.methods", "shoal.search", "shoal.kernels")
+    makers = ("shoal.methods", "shoal.search", "shoal.kernels", "shoal.merge")
     print(verdict.ok, sorted(m for m in sys.modules if m.startswith(makers)))
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

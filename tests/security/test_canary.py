@@ -1,7 +1,10 @@
 """Canary run (also of failing commands): what is planted in the input shows up nowhere but in private files."""
 
+import json
 import os
 import struct
+import subprocess
+import sys
 
 import numpy as np
 import pyarrow as pa
@@ -9,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
+from shoal.jit import _BASE
 
 USER, COLUMN, FOLDER = "CanaryPerson", "canary_column", "canary_folder"
 LAT, LNG = 14.716677123456, -17.467686987654
@@ -48,90 +52,39 @@ def planted(tmp_path_factory):
     return folder
 
 
+# What is run, and its exit code.
 COMMANDS = {
-    "inspect": ["inspect", "{in}/events.parquet"],
-    "inspect-json": ["inspect", "{in}/events.parquet", "--json"],
-    "anonymize": ["anonymize", "{in}/events.parquet", "{out}/r.parquet", "--k", "3"],
-    "csv": ["anonymize", "{in}/events.parquet", "{out}/r.csv", "--k", "2", "--seed", "1", "--json"],
-    "full": ["anonymize", "{in}/events.parquet", "{out}/r.parquet", "--geo", "--compact"],
-    "private": [
-        "anonymize",
-        "{in}/events.parquet",
-        "{out}/r.parquet",
-        "--audit",
-        "{out}/private.parquet",
-        "--run-record",
-        "{out}/private.json",
-    ],
-    "measure": [
-        "measure",
-        "{in}/events.parquet",
-        "--k",
-        "2,5",
-        "--unicity",
-        "--sample",
-        "30",
-        "--plots",
-        "{out}/figures",
-        "--json",
-    ],
-    "measure-table": ["measure", "{in}/events.parquet", "--k", "2", "--output", "{out}/private.parquet"],
-    "measure-too-large-k": ["measure", "{in}/events.parquet", "--k", "900"],
-    "dry-run": ["anonymize", "{in}/events.parquet", "{out}/r.parquet", "--dry-run"],
-    "too-large-k": ["anonymize", "{in}/events.parquet", "{out}/r.parquet", "--k", "900"],
-    "cut": ["anonymize", "{in}/cut.parquet", "{out}/r.parquet"],
-    "strict": ["anonymize", "{in}/bad-row.parquet", "{out}/r.parquet", "--strict"],
-    "wrong-columns": ["anonymize", "{in}/events.parquet", "{out}/r.parquet", "--columns", "user=nobody"],
-    "verify": ["verify", "{in}/events.parquet", "{release}", "--json"],
-    "verify-fails": ["verify", "{in}/events.parquet", "{release}", "--k", "50"],
-    "attack": ["attack", "{in}/events.parquet", "{release}", "--attack", "all", "--victims", "50"],
-    "attack-table": [
-        "attack",
-        "{in}/events.parquet",
-        "{release}",
-        "--attack",
-        "all",
-        "--audit",
-        "{audit}",
-        "--other",
-        "{release}",
-        "--output",
-        "{out}/table.csv",
-        "--json",
-    ],
-    "attack-fails": ["attack", "{in}/events.parquet", "{release}", "--k", "50"],
-    "attack-wrong": ["attack", "{in}/events.parquet", "{release}", "--attack", "owner", "--audit", "{release}"],
-    "promesse": ["anonymize", "{in}/events.parquet", "{out}/r.parquet", "--method", "promesse", "--split-gap", "4h"],
-    "promesse-too-long": ["anonymize", "{in}/events.parquet", "{out}/r.csv", "--method", "promesse", "--step", "90km"],
-    "noise-wrong": [
-        "anonymize",
-        "{in}/events.parquet",
-        "{out}/r.csv",
-        "--method",
-        "geo-indistinguishability",
-        "--epsilon",
-        "-1",
-    ],
-    "evaluate": ["evaluate", "{in}/events.parquet", "{release}", "--audit", "{audit}", "--output", "{out}/table.csv"],
-    "evaluate-fails": ["evaluate", "{in}/events.parquet", "{release}", "--audit", "{release}"],
-    "compare-points": ["compare", "{in}/events.parquet", "--methods", "raw,promesse", "--output", "{out}/table.json"],
-    "synth": ["synth", "{out}/s.parquet", "--users", "5", "--days", "1"],
-    "demo": ["demo", "--users", "40", "--folder", "{out}/demo"],
-}
-
-
-FAILS = {
-    "measure-too-large-k": 2,
-    "too-large-k": 2,
-    "cut": 2,
-    "strict": 2,
-    "wrong-columns": 2,
-    "verify-fails": 1,
-    "attack-fails": 1,
-    "attack-wrong": 2,
-    "promesse-too-long": 2,
-    "noise-wrong": 2,
-    "evaluate-fails": 2,
+    "inspect": (0, "inspect {events}"),
+    "inspect-json": (0, "inspect {events} --json"),
+    "anonymize": (0, "anonymize {events} {out}/r.parquet --k 3"),
+    "csv": (0, "anonymize {events} {out}/r.csv --k 2 --seed 1 --json"),
+    "full": (0, "anonymize {events} {out}/r.parquet --geo --compact"),
+    "private": (0, "anonymize {events} {out}/r.parquet --audit {out}/private.parquet --run-record {out}/private.json"),
+    "measure": (0, "measure {events} --k 2,5 --unicity --sample 30 --plots {out}/figures --json"),
+    "measure-table": (0, "measure {events} --k 2 --output {out}/private.parquet"),
+    "measure-too-large-k": (2, "measure {events} --k 900"),
+    "dry-run": (0, "anonymize {events} {out}/r.parquet --dry-run"),
+    "too-large-k": (2, "anonymize {events} {out}/r.parquet --k 900"),
+    "cut": (2, "anonymize {in}/cut.parquet {out}/r.parquet"),
+    "strict": (2, "anonymize {in}/bad-row.parquet {out}/r.parquet --strict"),
+    "wrong-columns": (2, "anonymize {events} {out}/r.parquet --columns user=nobody"),
+    "verify": (0, "verify {events} {release} --json"),
+    "verify-fails": (1, "verify {events} {release} --k 50"),
+    "attack": (0, "attack {events} {release} --attack all --victims 50"),
+    "attack-table": (
+        0,
+        "attack {events} {release} --attack all --audit {audit} --other {release} --output {out}/table.csv --json",
+    ),
+    "attack-fails": (1, "attack {events} {release} --k 50"),
+    "attack-wrong": (2, "attack {events} {release} --attack owner --audit {release}"),
+    "promesse": (0, "anonymize {events} {out}/r.parquet --method promesse --split-gap 4h"),
+    "promesse-too-long": (2, "anonymize {events} {out}/r.csv --method promesse --step 90km"),
+    "noise-wrong": (2, "anonymize {events} {out}/r.csv --method geo-indistinguishability --epsilon -1"),
+    "evaluate": (0, "evaluate {events} {release} --audit {audit} --output {out}/table.csv"),
+    "evaluate-fails": (2, "evaluate {events} {release} --audit {release}"),
+    "compare-points": (0, "compare {events} --methods raw,promesse --output {out}/table.json"),
+    "synth": (0, "synth {out}/s.parquet --users 5 --days 1"),
+    "demo": (0, "demo --users 40 --folder {out}/demo"),
 }
 
 
@@ -144,31 +97,68 @@ def release(planted, tmp_path_factory):
     return path
 
 
+# Runs commands as they come, one a line, with what they say in files; the last file descriptor is for the exit codes.
+SERVE = """
+import json, os, sys
+from shoal.cli import main
+codes = os.fdopen(os.dup(1), "w")
+for line in sys.stdin:
+    arguments, out, err = json.loads(line)
+    for number, path in ((1, out), (2, err)):
+        os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT), number)
+    try:
+        main(arguments)
+    except SystemExit as end:
+        sys.stdout.flush()
+        print(end.code, file=codes, flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    home = tmp_path_factory.mktemp("home")
+    (home / "tmp").mkdir()
+    return home
+
+
+@pytest.fixture(scope="module")
+def serve(home, tmp_path_factory):
+    """A process with a home of its own that all commands run in; gives the exit code and what was said."""
+    places = {"HOME": home, "TMPDIR": home / "tmp", "XDG_CACHE_HOME": home, "NUMBA_CACHE_DIR": _BASE}
+    process = subprocess.Popen(
+        [sys.executable, "-c", SERVE],
+        cwd=home,
+        env={**os.environ, **{name: str(place) for name, place in places.items()}},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+    def _serve(*arguments):
+        said = [tmp_path_factory.mktemp("said") / name for name in ("out", "err")]
+        print(json.dumps([arguments, *map(str, said)]), file=process.stdin, flush=True)
+        code = process.stdout.readline().strip()
+        return code, b"".join(path.read_bytes() for path in said)
+
+    with process:
+        yield _serve
+        process.stdin.close()
+
+
 @pytest.mark.parametrize("name", COMMANDS)
-def test_canary(run, planted, release, tmp_path, name):
-    out, home = tmp_path / "out", tmp_path / "home"
-    out.mkdir()
-    (home / "tmp").mkdir(parents=True)
-    audit = release.with_name("private.parquet")
-    places = {"in": planted, "out": out, "release": release, "audit": audit}
-    keep_kernels = os.environ.get("NUMBA_CACHE_DIR") or shoal_kernels()
-    env = {"HOME": str(home), "TMPDIR": str(home / "tmp"), "XDG_CACHE_HOME": str(home), "NUMBA_CACHE_DIR": keep_kernels}
-    done = run(*[part.format(**places) for part in COMMANDS[name]], env=env, cwd=home)
-    assert done.returncode == FAILS.get(name, 0), done.stderr
-    assert "Traceback" not in done.stderr
-    said = (done.stdout + done.stderr).encode()
-    assert not [canary for canary in BYTES if canary in said]
-    assert FOLDER.encode() not in said
-    for path in (p for p in tmp_path.rglob("*") if p.is_file() and not p.name.startswith("private")):
+def test_canary(serve, home, planted, release, tmp_path, name):
+    expected, command = COMMANDS[name]
+    places = {"in": planted, "events": planted / "events.parquet", "out": tmp_path, "release": release}
+    places["audit"] = release.with_name("private.parquet")
+    code, said = serve(*[part.format(**places) for part in command.split()])
+    assert code == str(expected), said
+    assert b"Traceback" not in said
+    assert not [canary for canary in [*BYTES, FOLDER.encode()] if canary in said]
+    files = (path for folder in (tmp_path, home) for path in folder.rglob("*") if path.is_file())
+    for path in (path for path in files if not path.name.startswith("private")):
         content = path.read_bytes() + decoded(path)
         assert not [canary for canary in BYTES + STRICTER if canary in content], path.name
     assert not list((home / "tmp").iterdir())
-
-
-def shoal_kernels():
-    from shoal.jit import _BASE
-
-    return _BASE
 
 
 def decoded(path):

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
@@ -13,6 +13,7 @@ from shoal.attacks.knowledge import shuffled
 from shoal.errors import CannotCheck, SettingsError
 from shoal.run import Run
 from shoal.verifier.grid import Grid
+from tests.draws import examples
 from tests.oracle import attacks as slow
 from tests.people import random_people
 from tests.releases import grouped, toy_people
@@ -57,7 +58,7 @@ def known_of(scene, victims, seed):
     return [points[a:b] for a, b in pairwise(known.offsets)]
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(st.integers(0, 10_000))
 def test_rows_are_those_of_plain_loops(seed):
     people, ((first, own_1, groups_1), (second, own_2, groups_2)) = two_releases(seed)
@@ -87,7 +88,7 @@ def test_rows_are_those_of_plain_loops(seed):
     assert outcome.figures["users_in_both"] == len(people)
 
 
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(st.integers(0, 10_000))
 def test_precision_is_that_of_plain_loops(seed):
     people, ((first, own_1, _), (second, own_2, _)) = two_releases(seed)

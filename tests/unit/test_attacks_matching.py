@@ -4,12 +4,13 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.attacks.matching import BoxMatcher, Known, PlaceMatcher, SampleMatcher, count_people
 from shoal.errors import TooLarge
 from shoal.run import Run
+from tests.draws import examples
 from tests.oracle import attacks as slow
 from tests.scenes import catalogue_of, original_of, random_crowd, random_records
 
@@ -44,7 +45,7 @@ def matchers(people):
     return SampleMatcher(original.offsets, original.t, original.x, original.y)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(SEEDS)
 def test_boxes_and_samples_are_found_as_by_loops(seed):
     people, records = random_crowd(seed), random_records(seed)
@@ -56,7 +57,7 @@ def test_boxes_and_samples_are_found_as_by_loops(seed):
     assert count_people(boxes, known_of(queries)).tolist() == counted
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(SEEDS)
 def test_the_box_of_a_point_and_the_boxes_of_a_window(seed):
     chance = np.random.default_rng(seed)
@@ -83,7 +84,7 @@ def test_the_box_of_a_point_and_the_boxes_of_a_window(seed):
                 assert [tuple(box) for box in inside] == [b for b in boxes if first[i] <= b[0] and b[1] <= last[i]]
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(SEEDS)
 def test_places_without_times(seed):
     people, records = random_crowd(seed), random_records(seed)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
@@ -17,6 +17,7 @@ from shoal.publishing.owners import with_random_owners
 from shoal.release import Claim, Members, Release
 from shoal.run import Run
 from shoal.verifier.cover import cover_pairs
+from tests.draws import examples
 from tests.oracle import owner as oracle
 from tests.people import random_people
 from tests.releases import people_of
@@ -130,7 +131,7 @@ def games(draw):
     return Choices(ends, np.array(weights)), np.array(scores), truth
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(games())
 def test_posterior_and_hits_against_one_victim_at_a_time(game):
     choices, scores, truth = game

@@ -4,13 +4,14 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
 from shoal.attacks import open_scene, play
 from shoal.errors import CannotCheck, SettingsError, TooLarge
 from shoal.run import Run
+from tests.draws import examples
 from tests.oracle import attacks as slow
 from tests.people import random_people
 from tests.scenes import GRID, random_crowd, random_records, scene_of
@@ -31,7 +32,7 @@ def shifted(people, records):
     return people, [([(b[0] + START, b[1] + START, *b[2:]) for b in boxes], n) for boxes, n in records]
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(st.integers(0, 10_000))
 def test_top_locations_are_those_of_plain_loops(seed):
     people, records = random_crowd(seed, side=3, most=12), random_records(seed, side=3, records=9)
@@ -51,7 +52,7 @@ def test_top_locations_are_those_of_plain_loops(seed):
         assert row["control_ranked"] == sum(alike[frozenset(tops[v])] == 1 for v in victims) / len(victims)
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(st.integers(0, 10_000), st.sampled_from(ZONES))
 def test_home_and_work_are_those_of_plain_loops(seed, tz):
     people, records = shifted(

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
@@ -10,6 +10,7 @@ from shoal.attacks.poi import places_of, poi_scores, stays_of
 from shoal.errors import CannotCheck, SettingsError
 from shoal.kernels.geodesy import place
 from shoal.seen.pairs import Pairs, Track
+from tests.draws import examples
 from tests.oracle import stays as slow
 from tests.tracks import CORNERS, GEOD, around, planted, traces_of, walk
 
@@ -44,7 +45,7 @@ def test_the_known_case_of_accios_clusterer():
     assert flat_stays(rows, 15, 60) == [first, second]
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.integers(0, 100_000), st.sampled_from([5, 40, 120]), st.sampled_from([20.0, 60.0, 150.0]))
 def test_stays_are_those_of_plain_loops(seed, n, spread):
     chance = np.random.default_rng(seed)
@@ -56,7 +57,7 @@ def test_stays_are_those_of_plain_loops(seed, n, spread):
     assert found == expected
 
 
-@settings(max_examples=10, deadline=None)
+@examples(10)
 @given(st.integers(0, 1000))
 def test_long_wide_stays_with_more_fixes_than_are_compared(seed):
     chance = np.random.default_rng(seed)
@@ -121,7 +122,7 @@ def test_raw_data_give_everything_away_and_promesse_hides_it():
     assert shoal.attack(traces, noisy, "poi").rows[0]["fscore"] > 0.9  # ten metres of noise hide no place
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(st.integers(0, 1000))
 def test_scores_are_those_of_the_definitions(seed):
     chance = np.random.default_rng(seed)

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
@@ -13,6 +13,7 @@ from shoal.attacks.knowledge import shuffled
 from shoal.errors import CannotCheck, SettingsError
 from shoal.release import Claim
 from shoal.run import Run
+from tests.draws import examples
 from tests.oracle import attacks as slow
 from tests.people import random_people
 from tests.releases import grouped, ring, toy_people
@@ -28,7 +29,7 @@ def known_points(scene, outcome, seed):
     return victims.tolist(), [points[a:b] for a, b in pairwise(known.offsets)]
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(st.integers(0, 10_000))
 def test_rows_are_those_of_plain_loops(seed):
     people, records = random_crowd(seed), random_records(seed)

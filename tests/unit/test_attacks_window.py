@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
@@ -10,6 +10,7 @@ from shoal.attacks import open_scene, play
 from shoal.errors import SettingsError
 from shoal.release import Claim
 from shoal.run import Run
+from tests.draws import examples
 from tests.oracle import attacks as slow
 from tests.people import random_people
 from tests.releases import grouped, ring, toy_people
@@ -29,7 +30,7 @@ def drawn_windows(people, seed, n, slots):
         yield victim, first, first + slots - 1
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.integers(0, 10_000), st.integers(1, 12))
 def test_rows_are_those_of_plain_loops(seed, hours):
     people, records = random_crowd(seed, users=10), random_records(seed, records=9)

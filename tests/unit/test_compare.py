@@ -11,12 +11,14 @@ import pytest
 
 import shoal
 from shoal import comparison as room
-from shoal.comparison import compare, contests, refuse_table, save_table
+from shoal.comparison import compare, contests, save_table
 from shoal.errors import AlreadyExists, OutputError, SettingsError, TooFewUsers, TooLarge
 from shoal.measure import precision
-from shoal.methods import METHODS, BoxMethod
+from shoal.methods import METHODS
 from shoal.run import Run
+from shoal.tables import refuse_table
 from tests.people import random_people
+from tests.tracks import planted, traces_of, walk
 
 COLUMNS = [
     "method",
@@ -39,10 +41,11 @@ def lines():
 
 
 def test_every_choice_is_a_method_of_its_own():
-    named = room._choices()
+    boxes = {name for name, kind in METHODS.items() if kind.takes == "samples"}
+    named = [name for name in room._choices() if name.partition(":")[0] in boxes]
     methods = [one.method for one in contests(named, [4])]
     assert all(method.among in (4, None) for method in methods)
-    assert {type(method) for method in methods} == {kind for kind in METHODS.values() if issubclass(kind, BoxMethod)}
+    assert {method.name for method in methods} == boxes
     differing = {repr(method) for method in methods}
     # shoal:normal, k-scale:nu-k-pick, glove:k-merge and kte-hide:30min are the defaults
     assert len(differing) == len(named) - 4
@@ -166,3 +169,45 @@ def test_where_a_table_can_not_be(tmp_path):
         refuse_table(events, [events], overwrite=True)
     with pytest.raises(OutputError, match="does not exist"):
         refuse_table(tmp_path / "none" / "table.csv", [events], overwrite=True)
+
+
+# Points
+
+
+@pytest.fixture(scope="module")
+def traces():
+    return traces_of({n: planted(n)[0] for n in range(6)})
+
+
+def test_lines_are_those_of_evaluate_and_attack(traces):
+    names = ["raw", "promesse:100m", "geo-indistinguishability:ln(10)/100"]
+    raw, smooth, noisy = compare(traces, names, queries=100, seed=3)
+    assert (raw.fscore, raw.query_distortion, raw.compression) == (1.0, 0.0, 1.0)
+    assert raw.spatial_error_m < 1e-3
+    release = shoal.Promesse(step=100).anonymize(traces)
+    alone = shoal.evaluate(traces, release, queries=100, seed=3)
+    assert smooth.query_distortion == alone.query_distortion
+    assert smooth.spatial_error_m == pytest.approx(alone.spatial_error_m)
+    assert smooth.fscore == pytest.approx(shoal.attack(traces, release, "poi").rows[0]["fscore"])
+    assert noisy.compression == 1.0
+    assert 5 < noisy.spatial_error_m < 90
+    assert noisy.claim.startswith("geo-indistinguishability(")
+
+
+def test_names_of_point_methods():
+    with pytest.raises(SettingsError, match="one after the other"):
+        contests(["promesse", "shoal"])
+    for wrong in ("promesse:fast", "geo-indistinguishability"):
+        with pytest.raises(SettingsError):
+            contests([wrong])
+    assert [one.takes for one in contests(["raw", "promesse"])] == ["fixes", "fixes"]
+
+
+def test_people_who_never_stay_have_no_score():
+    (line,) = compare(traces_of({n: walk(n) for n in range(3)}), ["promesse:50m"], queries=10)
+    assert (line.fscore, line.precision, line.recall) == (None, None, None)
+
+
+def test_points_that_do_not_fit_into_memory_are_refused_before_any_run(traces):
+    with pytest.raises(TooLarge):
+        compare(traces, ["promesse:1m"], run=Run(memory=1000))

@@ -4,13 +4,14 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from shoal.kernels.glove import merge_two_stage, reshape, two_stage
 from shoal.kernels.stretch import Scale
 from shoal.run import Run
 from shoal.search.glove_groups import _LISTED, _Greedy
+from tests.draws import examples
 from tests.oracle import glove as twin
 from tests.oracle.merge import holds
 from tests.oracle.stretch import effort
@@ -53,7 +54,7 @@ TOUCHING = [(0, 3, 0, 0, 0, 0), (4, 6, 0, 0, 0, 0)]
 EQUAL_ENDS = [(0, 9, 0, 0, 0, 0), (5, 9, 1, 1, 1, 1)]
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(boxes())
 @example(INSIDE)
 @example(CHAIN)
@@ -95,7 +96,7 @@ def test_reshape_by_hand(given_boxes, expected):
 # two-stage
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(boxes(), boxes(), st.integers(1, 4), st.integers(1, 4))
 def test_two_stages_equal_the_definition(a, b, n_a, n_b):
     found = tuples(two_stage(array(a), array(b), n_a, n_b, PAPER))
@@ -113,7 +114,7 @@ def test_the_example_of_the_paper():
 samples = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 40), st.integers(0, 40)), min_size=1, max_size=8)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(samples, samples)
 def test_merged_people_keep_every_sample_and_no_empty_box(one, other):
     trajectories = [sorted(set(one)), sorted(set(other))]

@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
 import shoal
 from shoal.kernels.kte import Others, Parts, arc_costs, hide_round, hold, piece_bounds, task_of
 from shoal.kernels.kte_marks import Marks, Subset, forget_marks, keep_free, mark
+from tests.draws import examples
 from tests.oracle.kte_hide import can_be_hidden
 
 
@@ -57,7 +58,7 @@ samples = st.tuples(st.integers(0, 20), st.integers(0, 9), st.integers(0, 9))
 crowds = st.lists(st.sets(samples, min_size=1, max_size=4).map(list), min_size=2, max_size=7)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(crowds, st.data())
 def test_everyone_is_served_if_that_is_possible(lists, data):
     n = len(lists)
@@ -74,7 +75,7 @@ def test_everyone_is_served_if_that_is_possible(lists, data):
     assert all(a != b for a, b in taken)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(crowds)
 def test_costs_are_those_of_k_merge_and_near_the_least(lists):
     n = len(lists)

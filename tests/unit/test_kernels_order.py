@@ -5,13 +5,14 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.frame import Frame
 from shoal.kernels.grid import degree_counts
 from shoal.kernels.order import pack_rows, packed_order, packed_slots, unpack_users
 from shoal.trajectories import build
+from tests.draws import examples
 from tests.oracle import order as twin
 
 LOW, HIGH = -(2**31), 2**31 - 1
@@ -38,7 +39,7 @@ def grouped(users, t, x, y, n_users, threads=1):
     return unpack_users(pack_rows(users, t, x, y, n_users, threads=threads), np.arange(n_users), threads=threads)
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(st.one_of(rows_of(SMALL), rows_of(WIDE)))
 def test_groups_and_ranks_equal_the_slow_twin(rows):
     columns = as_columns(rows)
@@ -58,7 +59,7 @@ def test_groups_and_ranks_equal_the_slow_twin(rows):
     assert as_groups(people.offsets, people.t, people.x, people.y) == [expected[user] for user in present]
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(rows_of(WIDE), st.randoms(use_true_random=False))
 def test_the_order_of_rows_does_not_matter_and_input_is_not_changed(rows, random):
     columns = as_columns(rows)

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.kernels.sketch import LANES, fill_sketches, nearest_by_sketch
+from tests.draws import examples
 from tests.oracle import sketch as oracle
 
 
@@ -29,7 +30,7 @@ sample = st.tuples(st.integers(-20, 60), st.integers(-5, 5), st.integers(-5, 5))
 trajectory = st.lists(sample, min_size=1, max_size=9).map(sorted)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.lists(trajectory, min_size=1, max_size=8), st.integers(1, 64), st.floats(0, 0.1), st.data())
 def test_sketches_equal_the_slow_twin(lists, slots, floor, data):
     users = data.draw(st.permutations(range(len(lists))))

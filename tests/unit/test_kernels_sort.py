@@ -1,13 +1,14 @@
 """The sort of kernels against numpy's."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.kernels.sort import fill_order
+from tests.draws import examples
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.lists(st.one_of(st.integers(0, 3), st.floats(allow_nan=False)), max_size=60), st.integers(0, 5))
 def test_it_is_the_stable_order(values, beyond):
     keys = np.array([*values, *[-1.0] * beyond], np.float64)

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import shoal
@@ -12,6 +12,7 @@ from shoal.errors import InputError, SettingsError
 from shoal.frame import Frame
 from shoal.kernels.stretch import Scale, box_effort, box_reach, effort_sum, nearest_boxes, nearest_parts
 from shoal.measure.stretch import Stretch
+from tests.draws import examples
 from tests.oracle import stretch as oracle
 
 GRID = Frame(crs=None)
@@ -60,7 +61,7 @@ def columns(a, b):
     return np.ascontiguousarray(np.array([*a, *b], np.int32).T)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(boxes, boxes, people, people, stretches)
 def test_boxes_equal_the_slow_twin(a, b, n_a, n_b, stretch):
     rows, reach = packed(a, b)
@@ -72,7 +73,7 @@ def test_boxes_equal_the_slow_twin(a, b, n_a, n_b, stretch):
     assert back == box_effort(rows, reach, *ends, n_a, n_b, scale, 1.0)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(boxes, boxes, people, people, stretches)
 @example([(10, 10, 0, 0, 0, 0)], [(0, 0, 0, 0, 0, 0), (10, 10, 0, 0, 5, 5)], 1, 1, SHORT)  # both caps
 def test_the_nearest_box_is_the_first_at_the_least_effort(a, b, n_a, n_b, stretch):
@@ -86,7 +87,7 @@ def test_the_nearest_box_is_the_first_at_the_least_effort(a, b, n_a, n_b, stretc
         assert (space[i], time[i]) == pytest.approx([float(part) for part in expected], abs=1e-14)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(samples, samples, stretches)
 @example([(0, 0, 0), (10, 0, 0)], [(0, 0, 0), (10, 0, 5)], SHORT)  # both caps
 def test_samples_equal_the_slow_twin(a, b, stretch):
@@ -106,7 +107,7 @@ def test_samples_equal_the_slow_twin(a, b, stretch):
     assert found == oracle.parts(first, second, terms=terms_of(stretch))
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(samples, samples, stretches, st.fractions(0, 1))
 def test_it_leaves_off_only_above_the_limit(a, b, stretch, share):
     scale = stretch.scale(GRID)
@@ -124,7 +125,7 @@ def test_it_leaves_off_only_above_the_limit(a, b, stretch, share):
     assert box_effort(rows, reach, *ends, 2, 3, scale, effort - 1e-9) == np.inf
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(sample, sample, stretches)
 def test_for_two_samples_it_is_the_taxicab_form_of_001(a, b, stretch):
     terms = terms_of(stretch)

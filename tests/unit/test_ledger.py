@@ -7,19 +7,19 @@ import stat
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
 from shoal.errors import LedgerError, OutputError, OverlapError, SettingsError
-from shoal.methods import METHODS
-from shoal.pipeline import Outputs, publish
+from shoal.methods import METHODS, make_method
+from shoal.pipeline import publish
 from shoal.publishing.ledger import file as ledger_file
 from shoal.publishing.ledger.book import open_book
 from shoal.publishing.ledger.file import Entry, open_file
 from shoal.publishing.ledger.fingerprints import fingerprints, groups_of, people_of
 from shoal.publishing.ledger.overlap import overlap_of
-from shoal.reading.options import ReadOptions
+from tests.draws import examples
 from tests.oracle.ledger import hidden_among
 from tests.people import random_people
 
@@ -102,7 +102,7 @@ def test_group_numbers_follow_fingerprints_only():
 # Overlap
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.data())
 def test_intersected_anonymity_equals_the_slow_twin(data):
     releases = []
@@ -290,11 +290,8 @@ def test_a_link_leads_to_the_ledger(tmp_path):
 
 
 def run(events, path, ledger, **more):
-    options = ReadOptions(**{name: more.pop(name) for name in ("period", "min_samples") if name in more})
-    method, parameters = more.pop("method", "shoal"), {"k": more.pop("k", 2)}
-    how = {name: more.pop(name) for name in ("seed", "dry_run") if name in more}
-    outputs = Outputs(path, ledger=ledger, **more)
-    return publish([events], outputs, method=method, parameters=parameters, options=options, **how)
+    method = make_method(more.pop("method", "shoal"), {"k": more.pop("k", 2)})
+    return publish(events, path, method, ledger=ledger, **more)
 
 
 def entries(ledger):
@@ -372,8 +369,6 @@ def test_people_are_known_again_under_another_type(tmp_path):
 
 
 def test_nothing_is_noted_where_nothing_is_published(events, tmp_path, monkeypatch):
-    import shoal.publishing.write
-
     ledger = tmp_path / "book"
     run(events, tmp_path / "1.parquet", ledger)
     before = ledger.read_bytes()
@@ -384,7 +379,7 @@ def test_nothing_is_noted_where_nothing_is_published(events, tmp_path, monkeypat
         begun.append(entries(ledger)[-1]["published"])
         raise OutputError("the disk is full; nothing was published")
 
-    monkeypatch.setattr(shoal.publishing.write, "_move_into_place", full)
+    monkeypatch.setattr("shoal.publishing.stage.switch", full)
     for path in (tmp_path / "2.parquet", tmp_path / "1.parquet"):
         with pytest.raises(OutputError):
             run(events, path, ledger, allow_overlap=True, overwrite=True)

@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
@@ -15,6 +15,7 @@ from shoal.kernels.stretch import effort_sum
 from shoal.measure import Stretch
 from shoal.run import Run
 from shoal.trajectories import build
+from tests.draws import examples
 from tests.oracle import stretch as oracle
 from tests.people import random_people
 
@@ -45,7 +46,7 @@ def check(people, ks, stretch=None, **options):
     return found
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(
     n=st.integers(5, 9),
     seed=st.integers(0, 10**6),

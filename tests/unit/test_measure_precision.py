@@ -34,7 +34,7 @@ def test_what_is_left_out_counts_as_suppressed(seed):
     """Half of the boxes are too long: samples of published people, and perhaps all of some."""
     people = random_people(31, seed=seed)
     _, duration_s = shoal.Shoal(k=3).anonymize(people).spans()
-    release = shoal.Shoal(k=3, max_duration_s=int(np.median(duration_s))).anonymize(people)
+    release = shoal.Shoal(k=3, max_duration=int(np.median(duration_s))).anonymize(people)
     assert 0 < release.suppressed < people.samples
     of = precision(release)
     assert of.suppressed == pytest.approx(release.suppressed / people.samples)

@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
 from shoal.errors import InputError, SettingsError
 from shoal.measure.tails import EXPONENTIAL, KINDS, gini, tail_weight, tails
 from shoal.run import Run
+from tests.draws import examples
 from tests.oracle import stretch
 from tests.oracle import tails as oracle
 from tests.people import random_people
@@ -16,7 +17,7 @@ from tests.people import random_people
 values = st.lists(st.one_of(st.integers(0, 5), st.integers(0, 10**6)), min_size=1, max_size=120)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(values)
 def test_gini_and_tail_weight_equal_the_slow_twins(numbers):
     assert gini(numbers) == pytest.approx(oracle.gini(numbers), abs=1e-12)

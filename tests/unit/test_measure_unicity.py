@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
@@ -15,11 +15,12 @@ from shoal.kernels.unicity import Coarse, draw_points
 from shoal.measure.unicity import resolution_text
 from shoal.run import Run
 from shoal.trajectories import build
+from tests.draws import examples
 from tests.oracle import unicity as oracle
 from tests.people import random_people
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     n=st.integers(1, 30),
     seed=st.integers(0, 5),

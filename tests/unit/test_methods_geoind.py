@@ -4,18 +4,19 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import lambertw
 
 import shoal
+from shoal.claim import Claim
 from shoal.errors import CannotCheck, SettingsError
 from shoal.frame import transformer
 from shoal.kernels.noise import laplace_radius
-from shoal.release import Claim
 from shoal.run import Run
 from shoal.verifier.noise import compare_with_laplace
 from shoal.verifier.verdict import Findings
+from tests.draws import examples
 from tests.tracks import GEOD, records_of, table_of, traces_of, walk
 
 EPSILON = math.log(4) / 200
@@ -30,7 +31,7 @@ PLACES = {
 }
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.floats(1e-16, 1.0, exclude_max=True))
 def test_the_radius_is_that_of_lamberts_w(q):
     expected = -1 - float(lambertw(-q / math.e, -1).real)
@@ -41,7 +42,7 @@ def shifts(place, epsilon=EPSILON, n=N, seed=None):
     """Angles and metres of the noise of many fixes at one place."""
     traces = traces_of({"a": [(1_700_000_000_000 + i, *place) for i in range(n)]})
     release = shoal.GeoIndistinguishability(epsilon=epsilon).anonymize(traces, seed=seed)
-    angle, _, metres = GEOD.inv(np.full(n, place[0]), np.full(n, place[1]), release.lng, release.lat)
+    angle, _, metres = GEOD.inv(np.full(n, place[0]), np.full(n, place[1]), release.points.lng, release.points.lat)
     return np.radians(angle), np.asarray(metres)
 
 
@@ -84,10 +85,10 @@ def test_the_verifiers_test_has_the_same_power():
 def test_places_are_whole_metres_of_the_crs():
     traces = traces_of({"a": walk(3, fixes=500)})
     release = shoal.GeoIndistinguishability(epsilon=0.01).anonymize(traces)
-    for metres in transformer(traces.frame.crs).transform(release.lng, release.lat):
+    for metres in transformer(traces.frame.crs).transform(release.points.lng, release.points.lat):
         assert np.abs(metres - np.rint(metres)).max() < 0.02
-    assert (np.round(release.lat, 7) == release.lat).all()
-    assert (release.ms == traces.ms).all()
+    assert (np.round(release.points.lat, 7) == release.points.lat).all()
+    assert (release.points.ms == traces.ms).all()
 
 
 def test_noise_is_fresh_unless_a_seed_is_given():
@@ -95,10 +96,10 @@ def test_noise_is_fresh_unless_a_seed_is_given():
     method = shoal.GeoIndistinguishability(epsilon="ln(10)/100")
     traces = traces_of(people)
     first, second = (method.anonymize(traces) for _ in range(2))
-    assert (first.lng != second.lng).mean() > 0.99
+    assert (first.points.lng != second.points.lng).mean() > 0.99
     seeded = method.anonymize(traces, seed=7)
-    assert (seeded.lng == method.anonymize(traces, seed=7, run=Run(threads=1)).lng).all()
-    assert (seeded.lng != method.anonymize(traces, seed=8).lng).mean() > 0.99
+    assert (seeded.points.lng == method.anonymize(traces, seed=7, run=Run(threads=1)).points.lng).all()
+    assert (seeded.points.lng != method.anonymize(traces, seed=8).points.lng).mean() > 0.99
     assert (seeded.seeded, str(seeded.claim)) == (True, "none (research)")
     renamed = shoal.read_traces(table_of({f"x{9 - n}": fixes for n, fixes in people.items()}))
     assert sorted(map(tuple, records_of(method.anonymize(renamed, seed=7)))) == sorted(map(tuple, records_of(seeded)))
@@ -109,7 +110,7 @@ def test_the_claim_says_what_a_point_and_the_longest_trace_lose():
     claim = shoal.GeoIndistinguishability(epsilon=0.01).anonymize(traces_of(people)).claim
     assert claim.epsilon_per_m == 0.01
     assert claim.total_per_m == pytest.approx(1.3)  # of 123 fixes, rounded up to two digits
-    split = shoal.GeoIndistinguishability(epsilon=0.01).anonymize(traces_of(people, split_gap_s="5s"))
+    split = shoal.GeoIndistinguishability(epsilon=0.01).anonymize(traces_of(people, split_gap="5s"))
     assert split.claim == claim  # a person's parts are one person's
 
 

@@ -11,16 +11,16 @@ import shoal
 from shoal.errors import CannotCheck, SettingsError, TooFewUsers
 from shoal.frame import Frame
 from shoal.kernels.stretch import box_effort, box_reach
+from shoal.layouts import Boxes
 from shoal.measure.stretch import Stretch
 from shoal.methods.glove import Glove
-from shoal.pipeline import Outputs, publish
-from shoal.publishing.write import write_release
-from shoal.reading.options import ReadOptions
+from shoal.pipeline import publish
 from shoal.run import Run
 from shoal.search import glove_groups
 from shoal.trajectories import build
 from tests.oracle.glove import glove
 from tests.people import LAEA, random_people
+from tests.publishing import written
 
 VARIANTS = ("strict", "loose")
 MERGES = ("k-merge", "two-stage")
@@ -189,7 +189,7 @@ def test_too_few_people():
         Glove().anonymize(people_of(ODD["two"][:1]))
 
 
-@pytest.mark.parametrize("wrong", [{"k": 1}, {"variant": "stern"}, {"merge": "none"}, {"max_span_m": 0}])
+@pytest.mark.parametrize("wrong", [{"k": 1}, {"variant": "stern"}, {"merge": "none"}, {"max_span": 0}])
 def test_bad_settings(wrong):
     with pytest.raises(SettingsError):
         Glove(**wrong)
@@ -202,7 +202,7 @@ def test_thresholds_leave_out_boxes_for_the_whole_group():
     people = random_people(60, seed=8, mean=6)
     for merge in MERGES:
         whole = Glove(k=2, merge=merge).anonymize(people)
-        release = Glove(k=2, merge=merge, max_span_m="1500m", max_duration_s="2h").anonymize(people)
+        release = Glove(k=2, merge=merge, max_span="1500m", max_duration="2h").anonymize(people)
         t0, t1, x0, x1, y0, y1 = release.boxes.T
         assert (t1 - t0 < 120).all()
         assert (np.maximum(x1 - x0, y1 - y0) < 15).all()
@@ -227,7 +227,7 @@ def test_one_person_too_many_is_left_out_and_told(tmp_path):
         release = Glove(k=2, merge=merge).anonymize(people)
         assert len(release) == 20
         path, audit = tmp_path / f"{merge}.parquet", tmp_path / f"{merge}-audit.parquet"
-        write_release(release, path, audit=audit)
+        written(release, path, audit=audit)
         rows = pq.read_table(audit)
         assert rows["record"].null_count == 1
         for given in (audit, None):
@@ -238,16 +238,15 @@ def test_one_person_too_many_is_left_out_and_told(tmp_path):
 
 @pytest.mark.parametrize(
     ("users", "parameters", "advice"),
-    [(30, {"max_duration_s": 60}, "--max-span"), (3, {}, "--variant loose")],
+    [(30, {"max_duration": 60}, "--max-span"), (3, {}, "--variant loose")],
 )
 def test_too_much_left_out_is_refused_with_advice(users, parameters, advice, tmp_path):
     (tmp_path / "in").mkdir()
     events = tmp_path / "in" / "events.parquet"
     shoal.synthesize(events, users=users, scene="town", days=3, seed=3)
     (tmp_path / "out").mkdir()
-    outputs = Outputs(tmp_path / "out" / "release.parquet")
     with pytest.raises(SettingsError, match=advice):
-        publish([events], outputs, method="glove", parameters=parameters, options=ReadOptions())
+        publish(events, tmp_path / "out" / "release.parquet", Glove(**parameters))
     assert not list((tmp_path / "out").iterdir())
 
 
@@ -257,9 +256,8 @@ def test_too_much_left_out_is_refused_with_advice(users, parameters, advice, tmp
 @pytest.mark.parametrize("merge", MERGES)
 @pytest.mark.parametrize("name", ["r.parquet", "r.csv"])
 def test_from_events_to_a_verified_file(merge, name, events, tmp_path):
-    outputs = Outputs(tmp_path / name, audit=tmp_path / "a.parquet", compact=name == "r.csv")
-    parameters = {"k": 3, "merge": merge, "variant": "loose"}
-    done = publish([events], outputs, method="glove", parameters=parameters, options=ReadOptions())
+    method = Glove(k=3, merge=merge, variant="loose")
+    done = publish(events, tmp_path / name, method, audit=tmp_path / "a.parquet", compact=name == "r.csv")
     assert done.verdict.ok
     for audit in (None, tmp_path / "a.parquet"):
         verdict = shoal.verify(events, tmp_path / name, k=3, audit=audit)
@@ -292,7 +290,7 @@ def broken(release, change):
     longest = max(records, key=len).tobytes()
     records = [change(boxes) if boxes.tobytes() == longest else boxes for boxes in records]
     offsets = np.cumsum([0, *map(len, records)])
-    return shoal.Release(**{**vars(release), "offsets": offsets, "boxes": np.concatenate(records)})
+    return shoal.Release(**{**vars(release), "offsets": offsets, "layout": Boxes(np.concatenate(records))})
 
 
 @pytest.mark.parametrize(
@@ -317,8 +315,8 @@ def test_the_weaker_truth_is_still_checked(change, with_audit, without):
 
 def test_suppression_without_an_audit_is_not_guessed(tmp_path):
     people = random_people(60, seed=8, mean=6, crs=LAEA)
-    release = Glove(merge="two-stage", max_duration_s="2h").anonymize(people)
-    write_release(release, tmp_path / "r.parquet", audit=tmp_path / "a.parquet")
+    release = Glove(merge="two-stage", max_duration="2h").anonymize(people)
+    written(release, tmp_path / "r.parquet", audit=tmp_path / "a.parquet")
     assert shoal.verify(people, tmp_path / "r.parquet", audit=tmp_path / "a.parquet", max_suppressed=1.0).ok
     with pytest.raises(CannotCheck, match="--audit"):
         shoal.verify(people, tmp_path / "r.parquet", max_suppressed=1.0)

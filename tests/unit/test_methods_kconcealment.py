@@ -11,12 +11,12 @@ import shoal
 from shoal.errors import SettingsError, TooFewUsers
 from shoal.frame import Frame
 from shoal.methods.kconcealment import KConcealment
-from shoal.publishing.write import write_release
 from shoal.run import Run
 from shoal.search import pair_costs
 from shoal.search.constraints import regular_lists
 from shoal.trajectories import build
 from tests.people import LAEA, random_people
+from tests.publishing import written
 
 
 def people_of(trajectories):
@@ -73,7 +73,7 @@ def test_odd_people(name, k, tmp_path):
 def test_verifies_as_a_file(k, events, tmp_path):
     people = shoal.read(events)
     release = KConcealment(k=k).anonymize(people)
-    published = write_release(release, tmp_path / "r.parquet", audit=tmp_path / "a.parquet").renumbered()
+    published = written(release, tmp_path / "r.parquet", audit=tmp_path / "a.parquet").renumbered()
     for audit in (None, tmp_path / "a.parquet"):
         verdict = shoal.verify(people, tmp_path / "r.parquet", k=k, audit=audit)
         assert verdict.ok, verdict.messages
@@ -89,7 +89,7 @@ def test_owners_are_drawn_when_written(tmp_path):
     release = KConcealment(k=3).anonymize(people)
     ways = set()
     for n in range(4):
-        published = write_release(release, tmp_path / f"{n}.parquet").renumbered()
+        published = written(release, tmp_path / f"{n}.parquet").renumbered()
         m = published.members
         lists = m.indices.reshape(40, 3)
         assert (lists[:, 0] == m.owners).all()
@@ -104,7 +104,7 @@ def test_owners_are_drawn_when_written(tmp_path):
 def test_a_seed_takes_the_claim_and_fixes_the_owners(tmp_path):
     people = random_people(40, seed=4, crs=LAEA)
     release = KConcealment(k=3).anonymize(people)
-    one, two = (write_release(release, tmp_path / f"{n}.parquet", seed=9).release for n in "ab")
+    one, two = (written(release, tmp_path / f"{n}.parquet", seed=9).release for n in "ab")
     assert (one.members.owners == two.members.owners).all()
     assert (tmp_path / "a.parquet").read_bytes() == (tmp_path / "b.parquet").read_bytes()
     assert str(one.claim) == "none (research)"

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
@@ -18,9 +18,12 @@ from shoal.methods.kte_hide.pieces import Active, cut, subsets, windows_of
 from shoal.methods.kte_hide.sets import find_sets
 from shoal.run import Run
 from shoal.trajectories import build
+from shoal.verifier import with_measured_claim
+from tests.draws import examples
 from tests.oracle import kte_hide as slow
 from tests.oracle import windows as slow_windows
 from tests.people import random_people
+from tests.publishing import written
 
 EPOCH = 60  # slots
 
@@ -64,7 +67,7 @@ def hidden(people, k, ratio, reuse="half", length=EPOCH, clusters="none"):
     return slow.published(everyone, gone), as_dict, for_windows
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.composite(callers)(), st.integers(2, 4), st.integers(1, 3), st.sampled_from(["half", "strict"]))
 def test_sets_records_and_every_window(people, k, ratio, reuse):
     """Hiding sets have no fault, boxes are the slow twin's, and brute force finds k records for every window."""
@@ -188,7 +191,7 @@ def test_epochs_begin_at_midnight():
 def test_the_audit_says_from_when_to_when(tmp_path):
     people = random_people(60, seed=3, slots=600)
     release = KteHide(k=3, tau="2h", epsilon="60min").anonymize(people)
-    release.write(tmp_path / "r.parquet", audit=tmp_path / "a.parquet", check=lambda *_: None)
+    written(with_measured_claim(release), tmp_path / "r.parquet", audit=tmp_path / "a.parquet")
     table = pq.read_table(tmp_path / "a.parquet")
     assert table.column_names == ["record", "owner", "member", "t_start", "t_end"]
     assert str(table.schema.field("t_start").type) == "timestamp[ms, tz=UTC]"
@@ -200,16 +203,15 @@ def test_the_audit_says_from_when_to_when(tmp_path):
     assert lengths.min() >= 3600
     verdict = shoal.verify(people, tmp_path / "r.parquet", audit=tmp_path / "a.parquet", max_suppressed=1.0)
     assert verdict.ok, verdict.problems
-    release.write(tmp_path / "r.csv", audit=tmp_path / "a.csv", check=lambda *_: None)
+    written(with_measured_claim(release), tmp_path / "r.csv", audit=tmp_path / "a.csv")
     verdict = shoal.verify(people, tmp_path / "r.csv", audit=tmp_path / "a.csv", max_suppressed=1.0)
     assert verdict.ok, verdict.problems
 
 
 def test_an_audit_with_wrong_times_is_noticed(tmp_path):
     people = random_people(60, seed=3, slots=600)
-    KteHide(tau="60min", epsilon="60min").anonymize(people).write(
-        tmp_path / "r.parquet", audit=tmp_path / "a.parquet", check=lambda *_: None
-    )
+    release = with_measured_claim(KteHide(tau="60min", epsilon="60min").anonymize(people))
+    written(release, tmp_path / "r.parquet", audit=tmp_path / "a.parquet")
     rows = pq.read_table(tmp_path / "a.parquet").to_pandas()
     rows["t_end"] += np.timedelta64(3, "h")
     longer = pa.Table.from_pandas(rows, preserve_index=False)
@@ -222,7 +224,7 @@ def test_the_claim_is_what_was_measured(tmp_path):
     people = random_people(60, seed=4, slots=600)
     release = KteHide(tau="60min", epsilon="60min").anonymize(people)
     assert release.claim == shoal.Claim("kte-cover", k=2, tau_s=3600)
-    published = release.write(tmp_path / "r.parquet", check=lambda *_: None)
+    published = written(with_measured_claim(release), tmp_path / "r.parquet").release
     figures = shoal.verify(people, release, max_suppressed=1.0).figures["leakage"]
     assert figures["windows_above"] > 0
     assert published.claim.name == "kte-cover"
@@ -232,7 +234,7 @@ def test_the_claim_is_what_was_measured(tmp_path):
     whole = KteHide(tau="1d", epsilon="1d").anonymize(people).write(tmp_path / "w.parquet")
     assert whole.claim == shoal.Claim("kte-anonymity", k=2, tau_s=86400, epsilon_s=86400)
     assert shoal.verify(people, tmp_path / "w.parquet").ok
-    seeded = release.write(tmp_path / "s.parquet", seed=1, check=lambda *_: None)
+    seeded = written(with_measured_claim(release), tmp_path / "s.parquet", seed=1).release
     assert str(seeded.claim) == "none (research)"
 
 
@@ -296,7 +298,7 @@ def test_clusters_of_the_paper():
     pieces = cut(people, EPOCH)
     label = KteHide(clusters="spectral")._hiding(pieces).label
     assert label.max() > 1
-    assert label.tolist() == KteHide(clusters="spectral")._hiding(pieces, 2).label.tolist()
+    assert label.tolist() == KteHide(clusters="spectral")._hiding(pieces, Run(threads=2)).label.tolist()
     for epoch in range(4):  # neighbours are together more often than chance would have it
         here = np.flatnonzero(pieces.epoch == epoch)
         x = pieces.bounds[here, 2]

@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
@@ -16,6 +16,7 @@ from shoal.search import pair_costs, proxy_candidates, signatures
 from shoal.search.constraints import hardest_first, nu_k_pick
 from shoal.search.marginal import _refresh, _start, _sweep, marginal_pick
 from shoal.trajectories import build
+from tests.draws import examples
 from tests.oracle import marginal as slow
 from tests.people import random_people
 
@@ -35,7 +36,7 @@ def check_promises(people, members, k, most):
 
 
 @given(st.integers(1, 6), st.integers(0, 10**6), st.booleans())
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_costs_without_boxes_equal_k_merge(n_members, seed, crowded):
     people = random_people(n_members, seed=seed, slots=12 if crowded else 200, side=20, mean=8)
     everyone = np.arange(n_members)

@@ -3,13 +3,14 @@
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import shoal
 from shoal.errors import SettingsError
 from shoal.kernels.smooth import most_points
 from shoal.run import Run
+from tests.draws import examples
 from tests.oracle import promesse as slow
 from tests.tracks import CORNERS, GEOD, around, records_of, table_of, traces_of, walk
 
@@ -31,13 +32,13 @@ def fixes_of(corner, steps):
     return sorted(set(zip(ms.tolist(), lng.tolist(), lat.tolist(), strict=True)))
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(moves, st.sampled_from(CORNERS), st.sampled_from([50, 200, 1000]))
 def test_equals_the_walk_with_geodesics(steps, corner, step_m):
     fixes = fixes_of(corner, steps)
     expected, margin = slow.smooth(fixes, step_m)
     assume(margin > 0.01)
-    release = shoal.Promesse(step_m=step_m).anonymize(traces_of({"a": fixes}))
+    release = shoal.Promesse(step=step_m).anonymize(traces_of({"a": fixes}))
     if not expected:
         assert len(release) == 0
         assert (release.discarded, release.suppressed) == (1, len(fixes))
@@ -51,11 +52,11 @@ def test_equals_the_walk_with_geodesics(steps, corner, step_m):
     assert off.max() < 0.05
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.integers(0, 10_000), st.sampled_from(CORNERS), st.sampled_from([100, 500]))
 def test_points_are_as_far_apart_in_space_and_time(seed, corner, step_m):
     fixes = walk(seed, corner=corner)
-    release = shoal.Promesse(step_m=step_m).anonymize(traces_of({"a": fixes}))
+    release = shoal.Promesse(step=step_m).anonymize(traces_of({"a": fixes}))
     for record in records_of(release):
         ms, lng, lat = map(np.array, zip(*record, strict=True))
         _, _, apart = GEOD.inv(lng[:-1], lat[:-1], lng[1:], lat[1:])
@@ -72,7 +73,7 @@ def test_points_are_as_far_apart_in_space_and_time(seed, corner, step_m):
 def test_huge_jumps_are_walked_to_the_end(corner):
     far = GEOD.fwd(*corner, 70.0, 3_000_000)[:2]
     people = {"a": [(START, *corner), (START + 1000, *far), (START + 2000, *corner)]}
-    (record,) = records_of(shoal.Promesse(step_m=1000).anonymize(traces_of(people)))
+    (record,) = records_of(shoal.Promesse(step=1000).anonymize(traces_of(people)))
     assert abs(len(record) - (5999 - 1)) <= 2
     _, _, apart = GEOD.inv(*np.array(record).T[1:, 1000:1001], *np.array(record).T[1:, 1001:1002])
     assert apart[0] == pytest.approx(1000, abs=0.05)
@@ -112,8 +113,8 @@ def test_order_labels_threads_and_memory_do_not_matter(tmp_path):
     renamed = table_of({f"x{99 - n}": fixes for n, fixes in people.items()})
 
     def made(table, **how):
-        traces = shoal.read_traces(table, split_gap_s="10min", run=Run(**how))
-        return sorted(map(tuple, records_of(shoal.Promesse(step_m=100).anonymize(traces, run=Run(**how)))))
+        traces = shoal.read_traces(table, split_gap="10min", run=Run(**how))
+        return sorted(map(tuple, records_of(shoal.Promesse(step=100).anonymize(traces, run=Run(**how)))))
 
     expected = made(table)
     assert made(shuffled) == made(renamed) == made(table, threads=1) == expected
@@ -123,9 +124,9 @@ def test_order_labels_threads_and_memory_do_not_matter(tmp_path):
 
 def test_release_is_written_verified_and_read_back(tmp_path):
     people = {n: walk(n, fixes=300) for n in range(30)}
-    traces = traces_of(people, split_gap_s="4h")
+    traces = traces_of(people, split_gap="4h")
     for name in ("r.parquet", "r.csv"):
-        release = shoal.Promesse(step_m=100).anonymize(traces).write(tmp_path / name, audit=tmp_path / f"{name}.csv")
+        release = shoal.Promesse(step=100).anonymize(traces).write(tmp_path / name, audit=tmp_path / f"{name}.csv")
         back = shoal.read_release(tmp_path / name)
         assert records_of(back) == records_of(release)
         assert (back.method, back.parameters, str(back.claim)) == ("promesse", {"step_m": 100}, "none")
@@ -140,8 +141,8 @@ def test_release_is_written_verified_and_read_back(tmp_path):
 
 
 def test_settings_that_make_no_sense():
-    for wrong in ({"step_m": 0}, {"step_m": "200km"}, {"k": 2}, {"step_m": -5}):
+    for wrong in ({"step": 0}, {"step": "200km"}, {"k": 2}, {"step": -5}):
         with pytest.raises(SettingsError):
             shoal.Promesse(**wrong)
     with pytest.raises(SettingsError, match="point methods"):
-        shoal.read(table_of({"a": walk(1)}), split_gap_s="4h")
+        shoal.read(table_of({"a": walk(1)}), split_gap="4h")

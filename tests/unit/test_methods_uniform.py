@@ -25,7 +25,7 @@ def slow(samples, origin, cells, slots):
 @pytest.mark.parametrize(("cell_m", "slot_s"), [(100, 60), (1000, 3600), ("5km", "4h"), (None, None)])
 def test_equals_plain_loops(cell_m, slot_s):
     people = random_people(25, seed=4, crs=LAEA)
-    method = shoal.Uniform(cell_m=cell_m, slot_s=slot_s)
+    method = shoal.Uniform(to_cell=cell_m, to_slot=slot_s)
     release = method.anonymize(people)
     cells, slots = (method.cell_m or 100) // 100, (method.slot_s or 60) // 60
     for user in range(len(people)):
@@ -38,7 +38,7 @@ def test_equals_plain_loops(cell_m, slot_s):
 
 def test_edges_are_multiples_of_the_coarse_grid_since_the_epoch(tmp_path):
     people = shoal.from_arrow(shoal.synthesize(users=30, days=2, seed=2, start="2026-01-05"))
-    shoal.Uniform(cell_m="1km", slot_s="60min").anonymize(people).write(tmp_path / "r.parquet")
+    shoal.Uniform(to_cell="1km", to_slot="60min").anonymize(people).write(tmp_path / "r.parquet")
     back = shoal.read_release(tmp_path / "r.parquet")
     table = back.to_arrow()
     for name in ("x_min", "x_max", "y_min", "y_max"):
@@ -51,4 +51,4 @@ def test_edges_are_multiples_of_the_coarse_grid_since_the_epoch(tmp_path):
 def test_only_multiples():
     people = random_people(5)
     with pytest.raises(SettingsError, match="multiples"):
-        shoal.Uniform(cell_m=150).anonymize(people)
+        shoal.Uniform(to_cell=150).anonymize(people)

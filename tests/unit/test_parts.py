@@ -5,12 +5,13 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.errors import SettingsError
 from shoal.parts import even_parts, halo, space_order
 from shoal.run import Run
+from tests.draws import examples
 
 coordinate = st.integers(-30, 30)
 points = st.lists(st.tuples(coordinate, coordinate), min_size=1, max_size=400)
@@ -20,7 +21,7 @@ def sides(rows):
     return np.array(rows, np.int64).reshape(-1, 2).T
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.integers(1, 5000), st.integers(1, 700))
 def test_even_parts_cover_everything_once(n, most):
     parts = even_parts(n, most)
@@ -43,7 +44,7 @@ def naive_order(rows, chosen, start=0):
     return naive_order(rows, left, start) + naive_order(rows, right, middle)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(points)
 def test_space_order_equals_the_slow_twin(rows):
     order = space_order(*sides(rows))
@@ -60,7 +61,7 @@ def test_neighbours_in_the_order_are_neighbours_in_space():
         assert np.ptp(x[part]) * np.ptp(y[part]) < 10_000**2 / 8 * 1.2
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(points, st.integers(1, 60), st.data())
 def test_halo_equals_brute_force(rows, most, data):
     part = sorted(data.draw(st.sets(st.integers(0, len(rows) - 1), min_size=1, max_size=20)))

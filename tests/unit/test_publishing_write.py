@@ -15,10 +15,14 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
+from shoal import folders
 from shoal.errors import AlreadyExists, NotVerified, OutputError, SettingsError, UnreadableFile
 from shoal.folders import private_folder
-from shoal.publishing.write import _two_digits, manifest_path, write_release
+from shoal.publishing.manifest import _two_digits, manifest_path
+from shoal.publishing.schema import release_table
+from shoal.publishing.stage import Outputs, stage
 from tests.people import LAEA, random_people
+from tests.publishing import written
 
 TIME = pa.timestamp("ms", tz="UTC")
 COLUMNS = [
@@ -72,7 +76,7 @@ def test_columns_types_order_and_metadata(release, tmp_path):
 
 def test_values(release, tmp_path):
     """Half-open metres and seconds, and the middle of each box, recomputed here from the granules."""
-    published = write_release(release, tmp_path / "r.parquet").renumbered()
+    published = written(release, tmp_path / "r.parquet").renumbered()
     table = pq.read_table(tmp_path / "r.parquet").to_pandas()
     t0, t1, x0, x1, y0, y1 = published.boxes.T.astype(np.int64)
     assert (table.t_start.astype("int64").to_numpy() == t0 * 60_000).all()
@@ -87,7 +91,7 @@ def test_values(release, tmp_path):
 
 
 def test_records_are_the_same_whatever_their_numbers(release, tmp_path):
-    published = write_release(release, tmp_path / "r.parquet").renumbered()
+    published = written(release, tmp_path / "r.parquet").renumbered()
     back = shoal.read_release(tmp_path / "r.parquet")
     assert (back.boxes == published.boxes).all()
     assert (back.offsets == published.offsets).all()
@@ -99,14 +103,14 @@ def test_records_are_the_same_whatever_their_numbers(release, tmp_path):
 def test_numbers_are_drawn_for_every_kind_of_column(release, groups, tmp_path):
     """What is written batch by batch is the renumbered release, whatever the records hold."""
     traces = shoal.read_traces(shoal.synthesize(users=12, kind="gps", scene="town", days=1, seed=2))
-    points = shoal.Promesse(step_m=100).anonymize(traces)
+    points = shoal.Promesse(step=100).anonymize(traces)
     for made, options in ((release, {}), (release, {"geo": True}), (groups, {"compact": True}), (points, {})):
         path = tmp_path / "r.parquet"
-        written = write_release(made, path, overwrite=True, **options)
-        order = written.order.tolist()
-        assert sorted(order) == list(range(len(written.release)))
+        numbers = written(made, path, overwrite=True, **options)
+        order = numbers.order.tolist()
+        assert sorted(order) == list(range(len(numbers.release)))
         assert order != sorted(order)
-        expected = shoal.publishing.schema.release_table(written.renumbered(), geo="geo" in options)
+        expected = release_table(numbers.renumbered(), geo="geo" in options)
         assert pq.read_table(path).equals(expected)
 
 
@@ -138,7 +142,7 @@ def test_a_seed_fixes_the_file_and_takes_the_claim(release, groups, tmp_path):
 
 
 def test_audit_and_run_record_are_private_and_right(release, people, tmp_path):
-    published = write_release(
+    published = written(
         release, tmp_path / "r.parquet", audit=tmp_path / "a.parquet", run_record=tmp_path / "run.json", seed=5
     ).renumbered()
     for name in ("a.parquet", "run.json"):
@@ -177,7 +181,7 @@ def test_compact(groups, people, tmp_path):
 
 
 def test_csv(release, tmp_path):
-    published = write_release(release, tmp_path / "r.csv").renumbered()
+    published = written(release, tmp_path / "r.csv").renumbered()
     header, first, *_ = (tmp_path / "r.csv").read_text().splitlines()
     assert header == ",".join(name for name, _ in COLUMNS)
     assert first.split(",")[1].endswith("Z")
@@ -260,32 +264,26 @@ for _ in range(300):
 
 def test_ctrl_c_while_moving_comes_too_late(release, tmp_path, monkeypatch):
     """The files are moved all or none: a signal in between is swallowed, the release is whole."""
-    from shoal.publishing import write
-
-    sync = write.sync_folder
-    monkeypatch.setattr(write, "sync_folder", lambda folder: (os.kill(os.getpid(), signal.SIGINT), sync(folder)))
+    sync = folders.sync_folder
+    monkeypatch.setattr(folders, "sync_folder", lambda folder: (os.kill(os.getpid(), signal.SIGINT), sync(folder)))
     release.write(tmp_path / "r.parquet", audit=tmp_path / "a.parquet")
     shoal.read_release(tmp_path / "r.parquet")
 
 
 def test_an_error_while_moving_takes_everything_back(release, tmp_path, monkeypatch):
-    from shoal.publishing import write
-
     def broken(folder):
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(write, "sync_folder", broken)
+    monkeypatch.setattr(folders, "sync_folder", broken)
     with pytest.raises(OutputError, match="nothing was published"):
         release.write(tmp_path / "r.parquet", audit=tmp_path / "a.parquet")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_that_appears_meanwhile_is_kept(release, tmp_path):
-    def meanwhile(path, audit):
+    with pytest.raises(AlreadyExists), stage(release, Outputs(tmp_path / "r.parquet")) as staged:
         (tmp_path / "r.parquet").write_text("mine")
-
-    with pytest.raises(AlreadyExists):
-        release.write(tmp_path / "r.parquet", check=meanwhile)
+        staged.publish()
     assert (tmp_path / "r.parquet").read_text() == "mine"
     assert [path.name for path in tmp_path.iterdir()] == ["r.parquet"]
 

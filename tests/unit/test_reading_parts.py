@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
@@ -39,6 +39,7 @@ from shoal.reading.options import ReadOptions
 from shoal.reading.parts import event_parts
 from shoal.reading.read import choose_crs
 from shoal.run import Run
+from tests.draws import examples
 from tests.oracle import order as twin
 
 LIMITS = [1_000 * ROW_BYTES, 2**17]
@@ -176,7 +177,7 @@ def test_the_antimeridian_is_where_it_was():
 ROW = st.tuples(st.integers(0, 6), st.integers(0, 3), st.integers(0, 2), st.integers(0, 1))
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(30)
 @given(st.lists(ROW, min_size=1, max_size=60), st.integers(1, 60), st.integers(0, 4))
 def test_any_rows_within_any_limit(rows, limit, min_samples):
     """Small numbers, so that users are often alike, equal, or dropped by the screening."""
@@ -202,7 +203,7 @@ def test_any_rows_within_any_limit(rows, limit, min_samples):
 SAMPLES = st.lists(st.tuples(*[st.integers(-2, 2)] * 3), min_size=1, max_size=4, unique=True).map(sorted)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.lists(SAMPLES, min_size=1, max_size=12))
 def test_ranks_by_columns_equal_the_slow_twin(groups):
     counts = np.array([len(group) for group in groups])
@@ -411,7 +412,7 @@ def test_killed_while_spilling(tmp_path):
 import time, shoal
 from shoal.reading import mapped
 mapped.screen = lambda *_: (print("ready", flush=True), time.sleep(60))
-shoal.read({str(tmp_path / "a.parquet")!r}, run=shoal.Run(memory=2**17, work_dir={str(tmp_path / "work")!r}))
+shoal.read({str(tmp_path / "a.parquet")!r}, memory=2**17, work_dir={str(tmp_path / "work")!r})
 """
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as process:
         assert process.stdout.readline() == b"ready\n"

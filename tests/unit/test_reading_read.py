@@ -243,7 +243,7 @@ def test_a_given_crs_and_projected_input_agree():
 
 def test_gridded_data_without_geography():
     rows = pa.table({"uid": [1, 1, 2], "d": [0, 2, 0], "t": [47, 0, 48], "x": [5, 5, 1], "y": [-6, 200, 1]})
-    people = shoal.from_arrow(rows, cell_m="500m", slot_s="30min")
+    people = shoal.from_arrow(rows, cell="500m", slot="30min")
     assert people.frame.crs is None
     assert people.user(0).tolist() == [[47, 5, -6], [96, 5, 200]]
     assert people.account.dropped == {"time can't be read": 1}, "a day has 48 half-hours"
@@ -378,14 +378,14 @@ def test_senseless_settings(options, rows):
 def test_the_grid_must_fit_32_bits():
     far = pa.table({"uid": [0, 0], "time": [0, 4_000_000_000], "lat": [1.0, 1.0], "lng": [1.0, 1.0]})
     with pytest.raises(SettingsError, match="--slot"):
-        shoal.from_arrow(far, slot_s=1)
-    assert shoal.from_arrow(far, slot_s=2).t.max() == 2_000_000_000
+        shoal.from_arrow(far, slot=1)
+    assert shoal.from_arrow(far, slot=2).t.max() == 2_000_000_000
     cells = pa.table({"uid": [0, 0], "time": [0, 0], "x": [1, 4_294_967_297], "y": [1, 1]})
     assert shoal.from_arrow(cells).account.dropped == {"coordinates out of range": 1}
 
 
 def test_keywords_go_on_top_of_options():
-    options = read_options(ReadOptions(cell_m=500, tz="Asia/Tokyo"), cell_m="1km")
+    options = read_options(ReadOptions(cell_m=500, tz="Asia/Tokyo"), cell="1km")
     assert (options.cell_m, options.tz) == (1_000, "Asia/Tokyo")
 
 

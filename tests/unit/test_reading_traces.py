@@ -3,12 +3,13 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
 from shoal.errors import NoValidRows, SettingsError
 from shoal.run import Run
+from tests.draws import examples
 from tests.tracks import records_of, table_of, traces_of
 
 HOUR = 3_600_000
@@ -16,7 +17,7 @@ DAY = 24 * HOUR
 fixes = st.tuples(st.integers(0, 9), st.sampled_from([1.0, 1.0 + 1e-12, 2.0]), st.sampled_from([5.0, -5.0]))
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(st.dictionaries(st.integers(0, 5), st.lists(fixes, min_size=1, max_size=30), min_size=1))
 def test_fixes_are_everybodys_sorted_and_distinct(people):
     traces = traces_of({label: [(ms * 1000, lng, lat) for ms, lng, lat in rows] for label, rows in people.items()})
@@ -28,7 +29,7 @@ def test_fixes_are_everybodys_sorted_and_distinct(people):
     assert traces.account.dropped.get("same user, time and place", 0) == repeated
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(st.lists(st.lists(st.integers(0, 40), min_size=1, max_size=12, unique=True), min_size=1, max_size=4))
 def test_traces_are_split_where_nothing_is_logged(hours):
     people = {n: [(h * HOUR, 1.0, 2.0) for h in some] for n, some in enumerate(hours)}
@@ -41,7 +42,7 @@ def test_traces_are_split_where_nothing_is_logged(hours):
                 part = []
             part.append(h)
         parts.append((n, part))
-    traces = traces_of(people, split_gap_s="4h")
+    traces = traces_of(people, split_gap="4h")
     assert traces.users.tolist() == [n for n, _ in parts]
     assert [[ms // HOUR for ms, _, _ in record] for record in records_of(traces)] == [part for _, part in parts]
 
@@ -89,9 +90,9 @@ def test_the_same_from_parts_that_do_not_fit_into_memory(tmp_path):
             "lng": chance.uniform(116, 117, n),
         }
     )
-    whole = shoal.read_traces(table, split_gap_s="4h", align_days=6, min_samples=70)
+    whole = shoal.read_traces(table, split_gap="4h", align_days=6, min_samples=70)
     parts = shoal.read_traces(
-        table, split_gap_s="4h", align_days=6, min_samples=70, run=Run(memory=60_000, work_dir=tmp_path)
+        table, split_gap="4h", align_days=6, min_samples=70, run=Run(memory=60_000, work_dir=tmp_path)
     )
     for name in ("offsets", "ms", "lng", "lat", "users"):
         assert np.array_equal(getattr(whole, name), getattr(parts, name)), name
@@ -105,7 +106,7 @@ def test_metres_with_a_crs_become_degrees_and_cells_without_one_are_refused():
     traces = shoal.read_traces(table, crs="EPSG:32650")
     assert (round(traces.lng[0], 2), round(traces.lat[0], 2)) == (116.4, 39.9)
     with pytest.raises(SettingsError, match="geography"):
-        shoal.read_traces(pa.table({"uid": [1], "d": [0], "t": [3], "x": [5], "y": [6]}), slot_s="30min")
+        shoal.read_traces(pa.table({"uid": [1], "d": [0], "t": [3], "x": [5], "y": [6]}), slot="30min")
 
 
 def test_a_trace_is_as_private_as_the_input():

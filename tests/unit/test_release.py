@@ -4,8 +4,8 @@ import itertools
 
 import pytest
 
+from shoal.claim import CLAIMS, Claim
 from shoal.errors import SettingsError
-from shoal.release import CLAIMS, Claim
 from shoal.verifier.header import check_header, read_header
 from shoal.verifier.verdict import Findings
 from shoal.verifier.windows import two_digits_up

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
@@ -10,6 +10,7 @@ from shoal.errors import CannotCheck, SettingsError
 from shoal.seen.pairs import Pairs, Track, open_pairs
 from shoal.utility.queries import count_queries, draw_queries, query_distortions
 from shoal.utility.space import spatial_errors
+from tests.draws import examples
 from tests.oracle import utility as slow
 from tests.tracks import CORNERS, around, records_of, table_of, traces_of, walk
 
@@ -20,7 +21,7 @@ def track_of(records):
     return Track(offsets, ms, lng, lat)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.integers(0, 10_000), st.sampled_from(CORNERS), st.sampled_from([1, 2, 3, 40]))
 def test_distances_to_the_line_are_those_of_plain_loops(seed, corner, fixes):
     traces = traces_of({"a": walk(seed, corner=corner, fixes=fixes, pace_m=300)})
@@ -52,7 +53,7 @@ def test_an_arc_of_a_thousand_kilometres_is_no_chord_below_the_ground():
     assert spatial_errors(pairs)[0] < 200  # the chord is 20 km below
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.integers(0, 10_000), st.sampled_from(CORNERS[:4]))
 def test_queries_count_what_plain_loops_count(seed, corner):
     people = {n: walk([seed, n], corner=corner, pace_m=800, gap_ms=3_600_000) for n in range(6)}

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import ndtr
 
@@ -21,6 +21,7 @@ from shoal.verifier.audit import Witnesses, read_audit, read_owners
 from shoal.verifier.crowd import Crowd, crowd_of
 from shoal.verifier.records import Catalogue, catalogue
 from shoal.verifier.verdict import Findings
+from tests.draws import examples
 from tests.parts import is_sound, original, records_of, starts
 
 EVER = 2**62
@@ -120,7 +121,7 @@ def twin_of_truth(lists, kinds, claims, *, group, declared, tolerance, limit):
     return problems, figures, published, good
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(st.data())
 def test_truth_is_what_plain_loops_say(data):
     lists = data.draw(st.lists(SAMPLES, min_size=1, max_size=5))
@@ -433,7 +434,7 @@ def test_an_audit_is_read_from_files(tmp_path):
             read_audit(Findings(), tmp_path / name, people, RELEASE)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4), st.booleans()), max_size=12))
 def test_persons_and_owned_pairs_are_counted_as_plain_loops_do(claims):
     owner, own = [0, 2, 2, 1, 3], [0, 3, 1, -1]
@@ -740,7 +741,7 @@ SORTED = TIMES.map(lambda t: [(t[n], t[n + 1], 0, 1, 2, 2) for n in range(0, len
 LISTS = st.lists(st.one_of(st.lists(ANY_BOX, max_size=3), SORTED, st.just([])), max_size=6)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(LISTS, st.data())
 def test_records_are_what_plain_loops_say(lists, data):
     weights = data.draw(st.lists(st.integers(1, 4), min_size=len(lists), max_size=len(lists)))
@@ -795,7 +796,7 @@ def twin_of_groups(lists):
     return [seen.setdefault(tuple(own), len(seen)) for own in lists]
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.lists(st.sampled_from([(), (1,), (2,), (1, 2), (2, 1), (1, 1)]), max_size=9), st.data())
 def test_identical_records_are_found_by_their_hash_alone(shapes, data):
     """Different records have different hashes here: none is compared byte by byte."""

@@ -6,7 +6,7 @@ from itertools import pairwise, permutations
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.verifier import cover, search, verify
@@ -18,6 +18,7 @@ from shoal.verifier.records import catalogue
 from shoal.verifier.search import covering, hold, holders, index_boxes, index_rarest, mark_boxes
 from shoal.verifier.verdict import Findings
 from tests import parts
+from tests.draws import examples
 from tests.oracle import cover as oracle
 from tests.releases import Draft, Record, merge, people_of, samples_of
 
@@ -55,7 +56,7 @@ def city(draw):
     return people, draw(st.permutations([*merged, *again, *draw(st.lists(wild_record(), max_size=3))]))
 
 
-@settings(max_examples=250, deadline=None)
+@examples(250)
 @given(city(), st.integers(1, 4))
 def test_counts_equal_the_slow_twin(made, k):
     people, lists = made
@@ -69,7 +70,7 @@ def test_counts_equal_the_slow_twin(made, k):
         assert np.minimum(stopped, k).tolist() == np.minimum(expected, k).tolist()
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(city(), st.integers(1, 4))
 def test_records_of_fewer_than_two_users_are_found(made, k):
     people, lists = made
@@ -83,7 +84,7 @@ def test_records_of_fewer_than_two_users_are_found(made, k):
     assert complete.tolist() == expected
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(city())
 def test_what_is_held_equals_the_slow_twin(made):
     people, lists = made
@@ -107,7 +108,7 @@ def test_what_is_held_equals_the_slow_twin(made):
     assert tally.tolist() == [sum(any(oracle.holds(box, s) for box in boxes) for boxes in lists) for s in everybodys]
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(city())
 def test_groups_are_equal_records(made):
     _, lists = made
@@ -160,7 +161,7 @@ def wide_boxes(draw):
     return lists, points
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(wide_boxes(), st.integers(1, 3), st.booleans(), st.integers(0, 3))
 def test_holders_of_points(made, per_query, overlapping, stop_at):
     """Boxes of every size and place, found by the points they hold."""
@@ -184,7 +185,7 @@ def test_holders_of_points(made, per_query, overlapping, stop_at):
             assert got == expected
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(wide_boxes())
 def test_the_rarest_box_finds_who_is_in_all(made):
     lists, points = made
@@ -218,7 +219,7 @@ def test_counts_do_not_depend_on_the_size_of_blocks(monkeypatch):
     assert whole.max() > 1
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(city())
 def test_who_has_a_sample_in_every_box(made):
     people, lists = made
@@ -236,7 +237,7 @@ def test_who_has_a_sample_in_every_box(made):
     assert sorted(found) == held
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.lists(st.tuples(*[st.integers(0, 3)] * 4), max_size=30), st.sampled_from([1, 2**20]))
 def test_distinct_samples_however_far_apart(rows, far):
     """Near ones are packed into one number, far ones are not."""
@@ -313,7 +314,7 @@ def test_concealment_fails_where_cover_holds_but_the_owner_is_told(tmp_path, nam
     assert verify(draft.people, path).ok
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.data(), st.integers(1, 6), st.integers(1, 3))
 def test_concealment_equals_trying_all_owners(data, n, k):
     """A link counts exactly if some assignment of owners, everybody to a record that covers her, uses it."""

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.errors import TooLarge
@@ -22,6 +22,7 @@ from shoal.verifier.published import open_file
 from shoal.verifier.records import Records, _groups_by_bytes, catalogue
 from shoal.verifier.scan import scan_file
 from shoal.verifier.verdict import Findings
+from tests.draws import examples
 from tests.releases import grouped, merge, people_of, ring, samples_of, toy_people
 
 K = 3
@@ -147,7 +148,7 @@ def test_the_verdict_does_not_depend_on_memory(sabotage, tmp_path):
         )
 
 
-@settings(max_examples=12, deadline=None)
+@examples(12)
 @given(st.data())
 def test_no_verdict_depends_on_memory(tmp_path_factory, data):
     """Any people, merged and then changed in a few places."""
@@ -216,7 +217,7 @@ def test_large_numbers_need_more_room():
 # Records
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.lists(st.lists(st.integers(0, 1), max_size=2), max_size=12))
 def test_identical_records_are_kept_once(lists):
     boxes = np.array([[n, n, n, n, n, n] for own in lists for n in own], dtype=np.int32).reshape(-1, 6)

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
@@ -24,6 +24,7 @@ from shoal.verifier.point_scan import PointScan, scan_point_release, scan_points
 from shoal.verifier.points import verify_points
 from shoal.verifier.published import open_file
 from shoal.verifier.verdict import Findings
+from tests.draws import examples
 from tests.tracks import table_of, traces_of, walk
 
 DAY = 86_400_000
@@ -103,7 +104,7 @@ a_fix = st.tuples(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     st.dictionaries(st.integers(0, 9), st.lists(a_fix, min_size=1, max_size=6), min_size=1, max_size=6),
     st.integers(1, 3),

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyproj import Transformer
 
@@ -33,6 +33,7 @@ from shoal.verifier.original import Original, arranged, from_events, from_trajec
 from shoal.verifier.published import BOX, POINT, Columns, open_file, read_columns, read_points
 from shoal.verifier.scan import report_form, scan_file
 from shoal.verifier.verdict import Findings
+from tests.draws import examples
 from tests.releases import CRS, FRAME, people_of, ring, toy_people, with_derived, write_csv
 
 TIME = pa.timestamp("ms", "UTC")
@@ -884,7 +885,7 @@ def test_order_is_seen_across_batches():
 edges = st.integers(-3, 4)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(
     st.lists(st.tuples(edges, edges, edges, edges, edges, edges, st.booleans()), max_size=6),
     st.sampled_from([1, 500, 1500, 2000]),
@@ -1046,7 +1047,7 @@ def samples_by_label(people):
 small = st.integers(-2, 2)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(
     st.lists(st.tuples(st.integers(0, 4), small, small, small), max_size=14),
     st.sampled_from([0, 2**40]),
@@ -1085,7 +1086,7 @@ def test_rows_are_packed_only_where_there_is_room(highest):
         assert samples_by_label(people) == {"a": [(0, 0, 0), far], "abc"[who[0]]: [(0, 0, 0), far]}
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(
     st.lists(st.lists(st.tuples(small, small, small), max_size=4), min_size=1, max_size=5),
     st.booleans(),
@@ -1202,7 +1203,7 @@ def test_who_has_few_samples_or_days_is_outside():
     assert kept(min_samples=2, min_active_days=2) == ("ade", [1, 1], [3, 2, 3])
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     st.lists(st.lists(st.integers(-100, 100), min_size=1, max_size=6), min_size=1, max_size=5),
     st.sampled_from(["UTC", "Asia/Shanghai", "America/New_York"]),

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.errors import CannotCheck, SettingsError
@@ -17,6 +17,7 @@ from shoal.run import Run
 from shoal.verifier import verify
 from shoal.verifier.windows import two_digits_up
 from shoal.verifier.windows_search import _add, _Answer, look_through
+from tests.draws import examples
 from tests.kte import EPOCH, hide, hiding, walkers
 from tests.oracle import windows as twin
 from tests.parts import original, records_of
@@ -52,7 +53,7 @@ def crowds(draw):
     return users, records
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(crowds(), st.integers(1, 14), st.integers(1, 4), st.data())
 def test_windows_as_the_slow_twin_sees_them(crowd, length, k, data):
     users, records = crowd

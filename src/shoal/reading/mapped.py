@@ -91,10 +91,11 @@ def _runs(
         for file, column in zip(files, columns, strict=True):
             file.write(column, end)
         yield _Run(first_user + users, np.diff(offsets), (t, x, y))
-        first_user += len(events.labels)
+        first, first_user = first_user == 0, first_user + len(events.labels)
         end += int(offsets[-1])
         del events, columns, column  # before the next part is loaded
-        gc.collect()  # the first use compiles kernels, which leaves cycles that hold everything around it
+        if first:
+            gc.collect()  # the first use compiles kernels, which leaves cycles that hold everything around it
 
 
 def _gridded(

@@ -97,7 +97,8 @@ def _mapped(parts: EventParts, spread: Spread, options: ReadOptions, lost: Lost,
             counts.append(np.diff(part.offsets))
             end, before = end + len(part.ms), before + people
             del events, part, column  # before the next part is loaded
-            gc.collect()  # the first use compiles kernels, which leaves cycles that hold everything around it
+            if len(users) == 1:
+                gc.collect()  # the first use compiles kernels, which leaves cycles that hold everything around it
             advance(rows)
         account = complete(parts.account, lost)
         columns = (file.map() for file in files)

@@ -1,0 +1,11 @@
+"""How many examples a property draws."""
+
+from hypothesis import settings
+
+SAME = 30  # of a hundred that `make test-all` draws; `make test` draws the same ones each time
+settings.register_profile("same", derandomize=True, max_examples=SAME)
+
+
+def examples(number):
+    """Draw as many in `make test-all`, however long they take; a part of them in `make test`."""
+    return settings(max_examples=max(10, number * settings.default.max_examples // 100), deadline=None)
