@@ -57,7 +57,7 @@ class Run:
 
     def __post_init__(self) -> None:
         if self.threads is not None and self.threads < 1:
-            raise SettingsError("threads must be at least 1; leave it out for all cores")
+            raise SettingsError("--threads must be at least 1; leave it out for all cores")
         if self.memory is not None and self.memory < 0:
             raise SettingsError("a limit of memory is a size above zero; give e.g. --memory 8GB")
 

@@ -7,7 +7,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
-from shoal.cli.options import Reading
+from shoal.cli.options import MethodSettings, Reading
+from shoal.methods import METHODS
 from shoal.reading.options import ReadOptions
 
 
@@ -16,7 +17,8 @@ def test_version(run):
 
 
 @pytest.mark.parametrize(
-    "command", ["demo", "synth", "inspect", "measure", "anonymize", "verify", "attack", "evaluate", "compare"]
+    "command",
+    ["demo", "synth", "inspect", "measure", "anonymize", "verify", "attack", "evaluate", "compare", "methods"],
 )
 def test_help_shows_an_example(run, command):
     out = run(command, "--help", check=0).stdout
@@ -120,7 +122,8 @@ def test_csv_release(run, events, tmp_path):
 def test_run_record_and_config(run, events, tmp_path):
     """A run can be written down: the same TOML serves anonymize and verify; flags come first."""
     (tmp_path / "run.toml").write_text(
-        '[read]\nmin_samples = 5\ncell = "500m"\n[anonymize]\nk = 4\nmethod = "k-scale"\nconstraint = "k-pick"\n'
+        '[read]\nmin_samples = 5\ncell = "500m"\nbbox = [-180, -90, 180, 90]\n'
+        'columns = {user = "uid"}\n[anonymize]\nk = 4\nmethod = "k-scale"\nconstraint = "k-pick"\n'
         "[verify]\nexact = true\n"
     )
     config = ["--config", tmp_path / "run.toml"]
@@ -128,7 +131,7 @@ def test_run_record_and_config(run, events, tmp_path):
     out = run("anonymize", *arguments, *config, check=0).stdout
     record = json.loads((tmp_path / "run.json").read_text())
     assert record["read"]["min_samples"] == 5
-    assert record["read"]["cell_m"] == 500
+    assert record["read"]["cell"] == 500
     assert record["parameters"]["k"] == 3
     assert record["parameters"]["constraint"] == "k-pick"
     assert record["cleaning"]["rows_read"] == json.loads(out)["account"]["rows_read"]
@@ -226,7 +229,7 @@ def test_demo_leaves_its_files(run, tmp_path):
         (["anonymize", "EVENTS", "r.parquet", "--columns", "user"], "role=column"),
         (["anonymize", "EVENTS", "r.parquet", "--bbox", "here"], "west"),
         (["anonymize", "EVENTS", "r.parquet", "--bbox", "1,2,3"], "four numbers"),
-        (["anonymize", "EVENTS", "r.parquet", "--period", "2026-01-05"], "comma"),
+        (["anonymize", "EVENTS", "r.parquet", "--period", "2026-01-05"], "--period: give two ISO times"),
         (["anonymize", "EVENTS", "r.parquet", "--tz", "Moon/Crater"], "zone"),
         (["anonymize", "EVENTS", "r.parquet", "--crs", "EPSG:4326"], "metres"),
         (["anonymize", "EVENTS", "r.parquet", "--seed", "-1"], "seed"),
@@ -278,7 +281,7 @@ def test_quiet_in_a_pipe(process, events, tmp_path):
     process("anonymise", check=2)
 
 
-def test_flags_and_options_agree():
-    flags = {field.name for field in fields(Reading)}
-    units = {"cell": "cell_m", "slot": "slot_s", "split_gap": "split_gap_s"}
-    assert {units.get(flag, flag) for flag in flags} == set(ReadOptions.model_fields)
+def test_flags_are_the_settings_of_reading_and_of_all_methods():
+    assert {field.name for field in fields(Reading)} == set(ReadOptions.model_fields)
+    settings = {name for method in METHODS.values() for name in method.model_fields}
+    assert {field.name for field in fields(MethodSettings)} == settings

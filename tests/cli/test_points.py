@@ -76,7 +76,7 @@ def test_compare(run, original):
     ("flags", "said"),
     [
         (("--method", "shoal", "--split-gap", "4h"), "point methods"),
-        (("--method", "promesse", "--k", "3"), "no setting k"),
+        (("--method", "promesse", "--k", "3"), "no setting --k"),
         (("--method", "promesse", "--geo"), "publishes points"),
         (("--method", "promesse", "--compact"), "compact"),
         (("--method", "promesse", "--step", "100km"), "too short"),

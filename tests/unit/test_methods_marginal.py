@@ -84,7 +84,7 @@ def test_a_column_takes_the_rows_that_grow_least(seed):
     placed, tried = _start(costs, k, 4)
     _refresh(people, placed, np.flatnonzero(placed.size))
     order = hardest_first(costs, costs.others, k)
-    _sweep(people, placed, tried, order, 1)
+    _sweep(people, placed, tried, order, Run(threads=1))
     for column in range(14):
         rows, got = np.empty((1, k - 1), np.int64), np.empty((1, k - 1))
         arrays = (people.t, people.x, people.y, people.offsets)
@@ -114,7 +114,7 @@ def test_promises_and_costs(k, most, seed):
     order = hardest_first(costs, costs.others, k)
     totals = []
     for _ in range(3):
-        _sweep(people, placed, tried, order, 1)
+        _sweep(people, placed, tried, order, Run(threads=1))
         if not totals:
             _refresh(people, placed, np.flatnonzero(place_leftovers(placed, *costs[:2], costs.others)))
         totals.append(placed.cost.sum())
@@ -234,7 +234,7 @@ def test_nothing_is_merged_again_if_nothing_changed():
     before = None
     while before is None or (before != placed.picks).any():
         before = placed.picks.copy()
-        _sweep(people, placed, tried, order, 1)
+        _sweep(people, placed, tried, order, Run(threads=1))
     rows, got = np.empty((30, 2), np.int64), np.empty((30, 2))
     nothing = np.zeros_like(people.t)
     choose_rows(nothing, nothing, nothing, people.offsets, placed, Tried(*tried), np.arange(30), rows, got)

@@ -296,7 +296,8 @@ def test_what_is_too_wide_or_long_is_left_out(k, share):
         release = Shoal(k=k, **thresholds).anonymize(people)
         check_suppressed(people, release, k, **thresholds)
         assert release.suppressed > 0
-        assert release.parameters == {"k": k, **thresholds}
+        units = {"max_span": "max_span_m", "max_duration": "max_duration_s"}
+        assert release.parameters == {"k": k, **{units[name]: value for name, value in thresholds.items()}}
         kept = {record.tobytes() for record in map(whole.record, range(len(whole)))}
         assert len(release) < len(whole) or not {release.record(r).tobytes() for r in range(len(release))} <= kept
         verdict = shoal.verify(people, release, max_suppressed=1.0)

@@ -27,7 +27,7 @@ def test_equals_plain_loops(cell_m, slot_s):
     people = random_people(25, seed=4, crs=LAEA)
     method = shoal.Uniform(to_cell=cell_m, to_slot=slot_s)
     release = method.anonymize(people)
-    cells, slots = (method.cell_m or 100) // 100, (method.slot_s or 60) // 60
+    cells, slots = (method.to_cell or 100) // 100, (method.to_slot or 60) // 60
     for user in range(len(people)):
         expected = slow(people.user(user).tolist(), people.frame.origin_slot, cells, slots)
         assert release.record(user).tolist() == expected

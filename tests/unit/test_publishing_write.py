@@ -216,13 +216,14 @@ def test_bad_output_names(release, tmp_path, name):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_failed_check_publishes_nothing(release, tmp_path):
-    def refuse(path, audit):
+def test_a_failed_check_publishes_nothing(release, tmp_path, monkeypatch):
+    def refuse(people, path, **_):
         assert manifest_path(path).exists()
         raise NotVerified("no")
 
+    monkeypatch.setattr("shoal.pipeline.verify", refuse)
     with pytest.raises(NotVerified):
-        release.write(tmp_path / "r.parquet", audit=tmp_path / "a.parquet", check=refuse)
+        release.write(tmp_path / "r.parquet", audit=tmp_path / "a.parquet")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -281,9 +282,10 @@ def test_an_error_while_moving_takes_everything_back(release, tmp_path, monkeypa
 
 
 def test_a_file_that_appears_meanwhile_is_kept(release, tmp_path):
-    with pytest.raises(AlreadyExists), stage(release, Outputs(tmp_path / "r.parquet")) as staged:
+    with stage(release, Outputs(tmp_path / "r.parquet")) as staged:
         (tmp_path / "r.parquet").write_text("mine")
-        staged.publish()
+        with pytest.raises(AlreadyExists):
+            staged.publish()
     assert (tmp_path / "r.parquet").read_text() == "mine"
     assert [path.name for path in tmp_path.iterdir()] == ["r.parquet"]
 

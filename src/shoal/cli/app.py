@@ -6,15 +6,17 @@ import json
 import os
 import signal
 import sys
+import tomllib
 from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import App, CycloptsError, Parameter
-from cyclopts.config import Toml
+from cyclopts.config import Dict
 
 import shoal
 from shoal.errors import NotVerified, SettingsError, ShoalError
 from shoal.interrupt import heed_signals, signal_number
+from shoal.settings import InvalidSettings
 
 __all__ = ["app", "main"]
 
@@ -80,6 +82,11 @@ _COMMANDS = {
         "INPUT... OUTPUT [OPTIONS]",
         "shoal anonymize events.parquet release.parquet --k 5 --tz Africa/Dakar --audit audit.parquet",
     ),
+    "methods": (
+        "Describe the methods: what each does, what it claims, and its settings.",
+        "[NAME] [OPTIONS]",
+        "shoal methods promesse",
+    ),
     "verify": (
         (
             "Check a release against the original data, from the files alone.\n\n"
@@ -93,7 +100,7 @@ _COMMANDS = {
     "attack": (
         (
             "Play the adversary against a release, and against raw data beside it.\n\n"
-            "Draws victims, gives the adversary what she is said to know, and tells how often she wins, how many "
+            "Draws victims, gives the adversary what the attack says they know, and tells how often they win, how many "
             "people are left, and what was promised. Exits 1 if the release breaks its promise. Give the reading "
             "options that the release was made with; for another tool's release, with the box columns only, also "
             "--crs, --cell and --slot. A saved table holds only aggregates."
@@ -104,8 +111,8 @@ _COMMANDS = {
     "evaluate": (
         (
             "Measure what a release is still good for.\n\n"
-            "Range queries, the distance of published points from the way that was gone (with --audit), and "
-            "compression, as 004 measures them; of boxes, the middle counts. Give the reading options that the "
+            "Range queries, the distance of published points from the original route (with --audit), and "
+            "compression, as Promesse measures them; of a box, its middle counts. Give the reading options that the "
             "release was made with. Only aggregates are shown or saved."
         ),
         "ORIGINAL... RELEASE [OPTIONS]",
@@ -114,8 +121,8 @@ _COMMANDS = {
     "compare": (
         (
             "Run several methods on the same people and show them side by side.\n\n"
-            "What each claims, how much precision it costs people (003, Eq. 4; sides and durations of the boxes that "
-            "hold their samples), what is left out, time and memory. Nothing is published; a saved table holds only "
+            "What each claims, how much precision it costs people (k-scale, Eq. 4; sides and durations of the boxes "
+            "that hold their samples), what is left out, time and memory. Nothing is published; a saved table holds only "
             "aggregates."
         ),
         "INPUT... [OPTIONS]",
@@ -142,17 +149,36 @@ def _launch(
 ) -> int | None:
     layers = []
     if config is not None:
-        if not config.is_file():
-            raise SettingsError(f"the configuration file {config.name} is not there")
-        layers.append(Toml(config))
+        settings = _toml(config)
+        layers.append(Dict(settings, source=config.name))
         if tokens and tokens[0] in _READS:
-            layers.append(Toml(config, root_keys=("read",), use_commands_as_keys=False))
+            layers.append(Dict(settings, root_keys=("read",), use_commands_as_keys=False, source=config.name))
     app.config = tuple(layers)
     try:
         result: int | None = app(tokens, **_BARE)
     finally:
         app.config = ()
     return result
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    """Read a configuration file; lists and tables of settings become the text that their flags take."""
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError:
+        raise SettingsError(f"the configuration file {path.name} is not there or can't be read") from None
+    except ValueError:
+        raise SettingsError(f"the configuration file {path.name} is not TOML") from None
+    return {
+        name: {key: _as_text(value) for key, value in table.items()} if isinstance(table, dict) else table
+        for name, table in tables.items()
+    }
+
+
+def _as_text(value: Any) -> Any:
+    if isinstance(value, dict):
+        return ",".join(f"{key}={part}" for key, part in value.items())
+    return ",".join(map(str, value)) if isinstance(value, list) else value
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -175,6 +201,8 @@ def _failed(tokens: list[str], error: BaseException) -> int:
         code = INTERRUPTED + (signal_number() or signal.SIGINT)
     elif isinstance(error, NotVerified):
         code = BROKEN
+    elif isinstance(error, InvalidSettings):
+        kind, message = "SettingsError", error.as_flags()
     elif isinstance(error, CycloptsError):
         kind, message = "SettingsError", f"{' '.join(message.split())} See shoal --help."
     elif isinstance(error, MemoryError):

@@ -38,7 +38,8 @@ def _flag(kind: type[Settings], name: str) -> tuple[str, Any, Any]:
     """Return the field of a flag: a switch, or text that the setting itself reads."""
     switch = kind.model_fields[name].annotation is bool
     about = Parameter(help=_help_of(kind, name), allow_leading_hyphen=not switch)
-    return name, Annotated[bool, about] if switch else Annotated[str | None, about], field(default=None)
+    kind_of = bool if switch else str | None
+    return name, Annotated[kind_of, about], field(default=False if switch else None)
 
 
 def _flags_of_methods() -> list[tuple[str, Any, Any]]:

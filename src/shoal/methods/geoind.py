@@ -78,6 +78,7 @@ class GeoIndistinguishability(PointMethod):
     about: ClassVar[str] = "Publish every fix at a random place around the true one, by planar Laplace noise."
     citation: ClassVar[str] = "Andrés et al. 2013, Geo-indistinguishability (compared with in Promesse, Sec. V)"
     value_setting: ClassVar[str | None] = "epsilon"
+    examples: ClassVar[dict[str, Any]] = {"epsilon": "ln(4)/200"}
     noisy: ClassVar[bool] = True
 
     epsilon: Annotated[float, checked(parse_epsilon)] = setting(

@@ -49,6 +49,10 @@ class Method(Settings):
     variants, value_setting
         The words that may follow its name in `compare`, with the settings they stand for; or the one setting whose
         value follows it.
+
+    Examples
+    --------
+        Settings of an example in the help; those that have no default must be among them.
     resumable, noisy
         Whether it keeps finished parts in `run.store`, and whether it draws noise, which a seed makes repeatable.
     less_loss, less_memory
@@ -64,10 +68,16 @@ class Method(Settings):
     layout: ClassVar[type[Layout]] = Boxes
     variants: ClassVar[dict[str, dict[str, Any]]] = {}
     value_setting: ClassVar[str | None] = None
+    examples: ClassVar[dict[str, Any]] = {}
     resumable: ClassVar[bool] = False
     noisy: ClassVar[bool] = False
     less_loss: ClassVar[str] = "use other settings or more people"
     less_memory: ClassVar[str] = "use a shorter --period or a smaller --bbox"
+
+    @classmethod
+    def example(cls) -> Method:
+        """Return the method with the settings of its example."""
+        return cls(**cls.examples)
 
     @property
     @abstractmethod
@@ -134,6 +144,7 @@ class Method(Settings):
 class CrowdMethod(Method):
     """A method of boxes that hides everyone among at least `k`."""
 
+    examples: ClassVar[dict[str, Any]] = {"k": 5}
     less_loss: ClassVar[str] = "raise --max-span and --max-duration, or leave them out"
 
     k: int = setting(2, help="Hide everyone among at least k people.", public="k", ge=2, le=1000)

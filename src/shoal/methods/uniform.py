@@ -49,6 +49,7 @@ class Uniform(Method):
         "Publish everybody's samples on a coarser grid; the baseline of the papers, which hides nobody."
     )
     citation: ClassVar[str] = "GLOVE, Sec. 5.3 (docs/papers/glove.md)"
+    examples: ClassVar[dict[str, Any]] = {"to_cell": "1km", "to_slot": "1h"}
     variants: ClassVar[dict[str, dict[str, Any]]] = {
         f"{cell}/{slot}": {"to_cell": cell, "to_slot": slot}
         for cell, slot in (("1km", "1h"), ("2km", "2h"), ("5km", "4h"), ("20km", "8h"))

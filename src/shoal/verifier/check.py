@@ -239,7 +239,7 @@ def _foreign_header(
     if isinstance(original, Trajectories):
         frame = original.frame
         return Header(Grid(frame.crs, frame.cell_m, frame.slot_s), claim, claim.k, claim.tau_s, claim.epsilon_s)
-    if options is None or not {"cell_m", "slot_s"} <= options.model_fields_set:
+    if options is None or not {"cell", "slot"} <= options.model_fields_set:
         raise CannotCheck("the release does not say on which grid it is; give --crs, --cell and --slot")
     grid = Grid(crs or options.crs, options.cell, options.slot)
     return Header(grid, claim, claim.k, claim.tau_s, claim.epsilon_s)
