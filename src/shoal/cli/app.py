@@ -122,8 +122,8 @@ _COMMANDS = {
         (
             "Run several methods on the same people and show them side by side.\n\n"
             "What each claims, how much precision it costs people (k-scale, Eq. 4; sides and durations of the boxes "
-            "that hold their samples), what is left out, time and memory. Nothing is published; a saved table holds only "
-            "aggregates."
+            "that hold their samples), what is left out, time and memory. Nothing is published; a saved table holds "
+            "only aggregates."
         ),
         "INPUT... [OPTIONS]",
         "shoal compare events.parquet --methods shoal,k-scale,k-scale:marginal --k 2,5,10 --output table.csv",

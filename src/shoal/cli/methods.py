@@ -32,10 +32,7 @@ def methods(
         show_json({"ok": True, "methods": [described(method) for method in chosen]})
     elif name is None:
         rows = [(method.name, str(method.example().claim), method.takes, method.about) for method in chosen]
-        show_columns(
-            [("method", "claim", "works on", "what it does"), *rows],
-            left={"method", "claim", "works on", "what it does"},
-        )
+        show_columns([_HEADER, *rows], left=_HEADER)
         show()
         show(f"The default is {DEFAULT}. Describe one: shoal methods {DEFAULT}")
     else:
