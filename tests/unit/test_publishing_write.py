@@ -254,7 +254,7 @@ for _ in range(300):
         (folder / "file").touch()
 """
     runs = [subprocess.Popen([sys.executable, "-c", script]) for _ in range(3)]
-    assert [run.wait(timeout=120) for run in runs] == [0, 0, 0]
+    assert [run.wait(timeout=300) for run in runs] == [0, 0, 0]
     assert list(tmp_path.iterdir()) == []
 
 
