@@ -1,5 +1,6 @@
 """Fixtures that many tests share."""
 
+import json
 import os
 import subprocess
 import sys
@@ -27,6 +28,10 @@ class Done(NamedTuple):
     returncode: int
     stdout: str
     stderr: str
+
+    @property
+    def json(self):
+        return json.loads(self.stdout)
 
     def expected(self, code):
         assert code in {None, self.returncode}, self.stderr + self.stdout

@@ -20,3 +20,14 @@ def random_people(n_users, *, seed=0, slots=300, side=60, mean=12, crs=None):
 
 
 LAEA = local_crs(10, 50)
+
+# Samples of people who are hard to group.
+ODD = {
+    "identical": [[(5, 5, 5), (7, 1, 1)]] * 7,
+    "all but one identical": [[(5, 5, 5), (7, 1, 1)]] * 7 + [[(900, 900, 900)]],
+    "one sample": [[(3 * n, n * n, 0)] for n in range(8)],
+    "isolated": [[(n, 3**n, -(3**n)), (50 + n, 3**n, 7)] for n in range(9)],
+    "one far away": [[(n, n, n), (40, n, 0)] for n in range(6)] + [[(10_000, 100_000, 100_000)]],
+    "all at one time": [[(7, n, 0), (7, 0, n)] for n in range(6)],
+    "very unlike lengths": [[(t, n, n) for t in range(0, 1000, 7 ** (n % 4))] for n in range(6)],
+}

@@ -54,7 +54,7 @@ def test_the_whole_command(events, tmp_path, run):
     assert "Verified: kte-" in done.stdout
     claim = json.loads((tmp_path / "r.parquet.manifest.json").read_text())["shoal"]["claim"]
     assert claim["tau_s"] == claim["epsilon_s"] == 14400
-    verdict = json.loads(run("verify", events, release, "--k", 2, "--audit", audit, "--json", check=0).stdout)
+    verdict = run("verify", events, release, "--k", 2, "--audit", audit, "--json", check=0).json
     assert verdict["shown"] == claim == verdict["claim"]
     assert verdict["figures"]["windows"] > 1000
     attack = run("attack", events, release, "--attack", "window", "--tau", "4h", "--audit", audit, "--json", check=0)

@@ -79,8 +79,7 @@ def test_a_broken_promise_is_exit_1(run, tmp_path):
     frame[["uid", "datetime", "lat", "lng"]].to_parquet(tmp_path / "events.parquet")
     out = run("attack", tmp_path / "events.parquet", release, "--points", "9", check=1).stdout
     assert "BROKEN: 3 of 12 victims have fewer than 3 candidates" in out
-    out = run("attack", tmp_path / "events.parquet", release, "--points", "9", "--json", check=1).stdout
-    assert json.loads(out)["ok"] is False
+    assert run("attack", tmp_path / "events.parquet", release, "--points", "9", "--json", check=1).json["ok"] is False
 
 
 def test_another_tools_release(run, events, made, tmp_path):

@@ -28,13 +28,11 @@ def test_help_shows_an_example(run, command):
 def test_the_forms_other_programs_rely_on(run, events, tmp_path):
     release, audit = tmp_path / "release.parquet", tmp_path / "audit.parquet"
     run("anonymize", events, release, "--method", "k-scale", "--k", "3", "--audit", audit, "--seed", "1", check=0)
-    out = run("verify", events, release, "--k", "3", "--audit", audit, "--json", check=0).stdout
-    verdict = json.loads(out)
+    verdict = run("verify", events, release, "--k", "3", "--audit", audit, "--json", check=0).json
     assert verdict["ok"] is True
     assert verdict["failures"] == []
     assert verdict["figures"]["min_cover"] >= 3
-    out = run("verify", events, release, "--k", "60", "--json", check=1).stdout
-    assert json.loads(out)["failures"] == ["cover"]
+    assert run("verify", events, release, "--k", "60", "--json", check=1).json["failures"] == ["cover"]
 
 
 def test_several_inputs(run, events, tmp_path):
@@ -107,8 +105,7 @@ def test_another_tools_release_on_the_usual_grid(run, events, tmp_path):
 def test_full_and_compact(run, events, tmp_path):
     release, audit = tmp_path / "r.parquet", tmp_path / "a.parquet"
     arguments = ["--k", "4", "--method", "k-scale", "--constraint", "full", "--compact", "--audit", audit, "--json"]
-    out = run("anonymize", events, release, *arguments, check=0).stdout
-    assert json.loads(out)["claim"] == {"name": "k-anonymity", "k": 4}
+    assert run("anonymize", events, release, *arguments, check=0).json["claim"] == {"name": "k-anonymity", "k": 4}
     for more in ([], ["--audit", audit]):
         run("verify", events, release, *more, check=0)
 
@@ -166,8 +163,7 @@ def test_dry_run(run, events, tmp_path):
 
 
 def test_inspect(run, events):
-    out = run("inspect", events, "--json", check=0).stdout
-    assert json.loads(out)["users"] == 120
+    assert run("inspect", events, "--json", check=0).json["users"] == 120
     assert "users" in run("inspect", events)[1]
 
 
@@ -186,8 +182,7 @@ def test_compare(run, events, tmp_path):
     err = run(*arguments, "--output", table, check=2).stderr
     assert "--overwrite" in err
     saved = table.read_text()
-    out = run(*arguments, "--output", table, "--overwrite", "--json", check=0).stdout
-    runs = json.loads(out)["runs"]
+    runs = run(*arguments, "--output", table, "--overwrite", "--json", check=0).json["runs"]
     assert json.loads(table.read_text()) == runs
     assert [{**one, "seconds": 0, "peak_memory_bytes": 0} for one in runs] == [
         {**one, "seconds": 0, "peak_memory_bytes": 0} for one in json.loads(saved)
@@ -196,8 +191,7 @@ def test_compare(run, events, tmp_path):
 
 def test_compare_reads_as_the_other_commands_do(run, events, tmp_path):
     (tmp_path / "run.toml").write_text('[read]\ncell = "2km"\n[compare]\nmethods = "shoal"\nk = "4"\n')
-    out = run("compare", events, "--config", tmp_path / "run.toml", "--json", check=0).stdout
-    (one,) = json.loads(out)["runs"]
+    (one,) = run("compare", events, "--config", tmp_path / "run.toml", "--json", check=0).json["runs"]
     assert (one["method"], one["k"]) == ("shoal", 4)
     assert one["span_km_median"] >= 2
 
@@ -258,8 +252,7 @@ def test_what_is_wrong_is_said_in_one_line(refused, arguments, hint):
 
 
 def test_errors_as_json(run, tmp_path):
-    out = run("inspect", tmp_path / "none.csv", "--json", check=2).stdout
-    assert json.loads(out)["error"]["kind"] == "UnreadableFile"
+    assert run("inspect", tmp_path / "none.csv", "--json", check=2).json["error"]["kind"] == "UnreadableFile"
 
 
 def test_an_unexpected_error_says_where_and_no_value(run, events, tmp_path, monkeypatch):

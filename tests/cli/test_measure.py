@@ -19,8 +19,7 @@ def test_unicity_in_plain_words(run, events):
 def test_unicity_for_programs(run, events, tmp_path):
     table = tmp_path / "unicity.parquet"
     arguments = ["measure", events, "--unicity", "--points", "2,4", "--resolution", "1km/1h,native", "--sample", "50"]
-    out = run(*arguments, "--json", "--output", table, check=0).stdout
-    rows = json.loads(out)["unicity"]
+    rows = run(*arguments, "--json", "--output", table, check=0).json["unicity"]
     assert [(row["points"], row["space_m"], row["time_s"]) for row in rows] == [
         (2, 1000, 3600),
         (4, 1000, 3600),
@@ -85,6 +84,5 @@ def test_a_ledger_on_the_command_line_and_in_the_configuration(run, events, tmp_
 
 def test_without_a_ledger_nothing_is_noted(run, events, tmp_path):
     for name in ("1.parquet", "2.parquet"):
-        out = run("anonymize", events, tmp_path / name, "--json", check=0).stdout
-        assert json.loads(out)["overlap"] is None
+        assert run("anonymize", events, tmp_path / name, "--json", check=0).json["overlap"] is None
     assert len(list(tmp_path.iterdir())) == 4

@@ -43,8 +43,7 @@ def test_in_plain_words(run, events):
 
 
 def test_figures_for_programs(run, events):
-    out = run("measure", events, "--k", "3,2", "--sample", "30", "--seed", "4", "--json", check=0).stdout
-    found = json.loads(out)
+    found = run("measure", events, "--k", "3,2", "--sample", "30", "--seed", "4", "--json", check=0).json
     gaps = shoal.k_gap(shoal.read(events), [3, 2], sample=30, seed=4)
     assert [row["k"] for row in found["k_gap"]] == [3, 2]
     assert [row["people"] for row in found["k_gap"]] == [30, 30]
@@ -87,8 +86,7 @@ def test_both_at_once(run, events):
     out = run("measure", events, "--k", "2", "--unicity", "--points", "4", "--sample", "20", check=0).stdout
     assert "k-gaps of 20 of 120" in out
     assert "of 20 drawn from 120" in out
-    out = run("measure", events, "--k", "2", "--unicity", "--points", "4", "--json", check=0).stdout
-    found = json.loads(out)
+    found = run("measure", events, "--k", "2", "--unicity", "--points", "4", "--json", check=0).json
     assert found["k_gap"][0]["people"] == 120
     assert found["unicity"][0]["people"] == 120
 

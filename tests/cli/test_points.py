@@ -40,11 +40,11 @@ def test_make_verify_attack_evaluate(run, original, tmp_path):
     page = run("verify", original, "p.csv", *made, check=0).stdout
     assert "HOLDS" in page
     assert "Nothing is promised" in page
-    attacked = json.loads(run("attack", original, "p.csv", "--attack", "all", *made, "--json", check=0).stdout)
+    attacked = run("attack", original, "p.csv", "--attack", "all", *made, "--json", check=0).json
     assert [one["attack"] for one in attacked["attacks"]] == ["poi"]
     assert attacked["attacks"][0]["rows"][0]["fscore"] < 0.3
     more = ("--run-record", "run.json", "--queries", "100", "--output", "e.csv", "--json")
-    found = json.loads(run("evaluate", original, "p.csv", *made, *more, check=0).stdout)
+    found = run("evaluate", original, "p.csv", *made, *more, check=0).json
     assert found["spatial_error_m"] < 40
     assert found["seconds"] >= 0
     assert (tmp_path / "e.csv").exists()
@@ -66,7 +66,7 @@ def test_noise_and_its_claim(run, original, tmp_path):
 def test_compare(run, original):
     methods = "raw,promesse:200m,geo-indistinguishability:ln(10)/100"
     some = ("--split-gap", "4h", "--queries", "50")
-    lines = json.loads(run("compare", original, "--methods", methods, *some, "--json", check=0).stdout)["runs"]
+    lines = run("compare", original, "--methods", methods, *some, "--json", check=0).json["runs"]
     assert [line["method"] for line in lines][:2] == ["raw", "promesse:200m"]
     assert lines[1]["fscore"] < lines[0]["fscore"] == 1
     assert "F-score" in run("compare", original, "--methods", "raw,promesse", *some, check=0).stdout

@@ -21,7 +21,7 @@ def on_a_terminal(*arguments):
         if not part:
             break
         drawn += part
-    out, _ = process.communicate(timeout=120)
+    out, _ = process.communicate(timeout=300)
     os.close(ours)
     return process.returncode, out.decode(), drawn.decode()
 

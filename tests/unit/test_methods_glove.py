@@ -19,7 +19,7 @@ from shoal.run import Run
 from shoal.search import glove_groups
 from shoal.trajectories import build
 from tests.oracle.glove import glove
-from tests.people import LAEA, random_people
+from tests.people import LAEA, ODD, random_people
 from tests.publishing import written
 
 VARIANTS = ("strict", "loose")
@@ -145,24 +145,18 @@ def test_room_for_boxes_grows(monkeypatch):
 
 # Odd people
 
-ODD = {
-    "identical": [[(5, 5, 5), (7, 1, 1)]] * 7,
-    "all but one identical": [[(5, 5, 5), (7, 1, 1)]] * 7 + [[(900, 900, 900)]],
-    "one sample": [[(3 * n, n * n, 0)] for n in range(8)],
-    "isolated": [[(n, 3**n, -(3**n)), (50 + n, 3**n, 7)] for n in range(9)],
-    "one far away": [[(n, n, n), (40, n, 0)] for n in range(6)] + [[(10_000, 100_000, 100_000)]],
-    "all at one time": [[(7, n, 0), (7, 0, n)] for n in range(6)],
-    "very unlike lengths": [[(t, n, n) for t in range(0, 3000, 7 ** (n % 4))] for n in range(6)],
+GLOVE_ODD = {
+    **ODD,
     "a crowded minute": [[(3, n, x) for x in range(1500 + n)] for n in range(4)],
     "two": [[(0, 0, 0)], [(1_000_000, 50_000, 0)]],
 }
 
 
-@pytest.mark.parametrize("name", ODD)
+@pytest.mark.parametrize("name", GLOVE_ODD)
 @pytest.mark.parametrize("k", [2, 3, "U"])
 @pytest.mark.parametrize("merge", MERGES)
 def test_odd_people(name, k, merge):
-    people = people_of(ODD[name])
+    people = people_of(GLOVE_ODD[name])
     k = len(people) if k == "U" else k
     if k > len(people):
         pytest.skip("too few")
@@ -184,9 +178,9 @@ def test_identical_people_are_taken_in_canonical_order(k):
 
 def test_too_few_people():
     with pytest.raises(TooFewUsers):
-        Glove(k=3).anonymize(people_of(ODD["two"]))
+        Glove(k=3).anonymize(people_of(GLOVE_ODD["two"]))
     with pytest.raises(TooFewUsers):
-        Glove().anonymize(people_of(ODD["two"][:1]))
+        Glove().anonymize(people_of(GLOVE_ODD["two"][:1]))
 
 
 @pytest.mark.parametrize("wrong", [{"k": 1}, {"variant": "stern"}, {"merge": "none"}, {"max_span": 0}])

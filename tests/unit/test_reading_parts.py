@@ -9,7 +9,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -418,7 +417,6 @@ shoal.read({str(tmp_path / "a.parquet")!r}, memory=2**17, work_dir={str(tmp_path
         assert process.stdout.readline() == b"ready\n"
         process.send_signal(signal.SIGKILL)
     assert len(list((tmp_path / "work").iterdir())) == 2
-    time.sleep(0.1)
     shoal.read(tmp_path / "a.parquet", run=Run(memory=2**17, work_dir=tmp_path / "work"))
     assert list((tmp_path / "work").iterdir()) == []
 

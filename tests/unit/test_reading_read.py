@@ -385,7 +385,7 @@ def test_the_grid_must_fit_32_bits():
 
 
 def test_keywords_go_on_top_of_options():
-    options = read_options(ReadOptions(cell_m=500, tz="Asia/Tokyo"), cell="1km")
+    options = read_options(ReadOptions(cell=500, tz="Asia/Tokyo"), cell="1km")
     assert (options.cell_m, options.tz) == (1_000, "Asia/Tokyo")
 
 

@@ -434,30 +434,28 @@ def declared(draft, samples):
     return draft
 
 
-def moved_away(draft):
-    for record in draft.records:
+def first_group(draft):
+    members = draft.records[0].members
+    return [record for record in draft.records if record.members == members]
+
+
+def moved_away(draft, chosen=lambda draft: draft.records):
+    for record in chosen(draft):
         record.boxes = [[*box[:2], box[2] + 1000, box[3] + 1000, *box[4:]] for box in record.boxes]
 
 
 def one_group_moved_away(draft):
-    members = draft.records[0].members
-    for record in draft.records:
-        if record.members == members:
-            record.boxes = [[*box[:2], box[2] + 1000, box[3] + 1000, *box[4:]] for box in record.boxes]
+    moved_away(draft, first_group)
 
 
 def one_box_of_a_group_moved_away(draft):
-    members = draft.records[0].members
-    for record in draft.records:
-        if record.members == members:
-            record.boxes[0][2:4] = [1000, 1040]
+    for record in first_group(draft):
+        record.boxes[0][2:4] = [1000, 1040]
 
 
 def a_raw_copy_instead_of_a_group(draft):
-    members = draft.records[0].members
-    for record in draft.records:
-        if record.members == members:
-            record.boxes = merge(PEOPLE, members[:1])
+    for record in first_group(draft):
+        record.boxes = merge(PEOPLE, record.members[:1])
 
 
 @pytest.mark.parametrize(

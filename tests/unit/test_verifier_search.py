@@ -720,6 +720,9 @@ NONE = "There is no record."
 # Two groups of three and of two; the last has no sample.
 SIX = people_of([(5, 1, 1), (8, 1, 1)], [(5, 2, 1), (9, 1, 1)], [(4, 3, 1), (8, 2, 1)], [(5, 30, 1)], [(6, 31, 1)], [])
 NEAR, FAR = [flat(4, 5, 1, 3), flat(8, 9, 1, 2)], [flat(5, 6, 30, 31)]
+EMPTY = "{} boxes hold no sample of anybody in their record."
+# Pieces: each box is about some of the group only.
+PIECES = [flat(4, 4, 1, 3), flat(5, 5, 1, 2), flat(8, 8, 1, 2), flat(9, 9, 1, 1)]
 
 
 def ways(people):
@@ -728,29 +731,47 @@ def ways(people):
     return [(crowd_of(people), 100_000), (both, 100_000), (both, 2), (crowd_of(people), 1), (crowd_of(people), 6)]
 
 
+WHOLE = [
+    ([NEAR, FAR], [3, 2], 2, [], (2, 2, 2)),
+    ([NEAR, FAR, NEAR, FAR, NEAR], None, 2, [], (2, 2, 2)),
+    ([NEAR, FAR], [3, 3], 2, [SWOLLEN.format(1)], (2, 3, 3)),
+    ([NEAR, FAR], [4, 3], 2, [TOO_MANY, SWOLLEN.format(2)], (2, 3, 3)),
+    ([NEAR, FAR], [3, 2], 3, [SMALL.format(1, 3), FEW.format(1, 3)], (2, 2, 2)),
+    ([NEAR, FAR], [3, 3], 3, [FEW.format(1, 3)], (2, 3, 3)),
+    ([NEAR, FAR], [1, 1], 2, [SMALL.format(2, 2)], (2, 1, 1)),
+    ([NEAR], [3], 3, [LEFT.format(2)], (1, 3, 0)),
+    ([NEAR, FAR[:1], [at(7)]], [2, 2, 2], 2, [FEW.format(1, 2)], (3, 2, 2)),
+    ([[flat(4, 9, 1, 3)], [flat(5, 5, 30, 30)]], [3, 2], 2, [LEFT.format(1), FEW.format(1, 2)], (2, 2, 0)),
+    ([], None, 2, [NONE, LEFT.format(5)], (0, 0, 0)),
+]
+IN_PIECES = [
+    ([PIECES, FAR], [3, 2], 2, [], (2, 2, 2)),
+    ([PIECES, FAR], [3, 2], 3, [SMALL.format(1, 3), FEW.format(1, 3)], (2, 2, 2)),
+    ([PIECES, FAR], [3, 3], 3, [FEW.format(1, 3)], (2, 3, 3)),
+    ([PIECES[1:], FAR], [3, 2], 2, [LEFT.format(1), SWOLLEN.format(1)], (2, 2, 0)),
+    ([PIECES[1:], FAR], [2, 2], 2, [LEFT.format(1)], (2, 2, 0)),
+    ([PIECES[2:], FAR], [3, 2], 2, [LEFT.format(3), EMPTY.format(2), FEW.format(1, 2)], (2, 2, 0)),
+    ([[*PIECES, at(15), at(17)], FAR], [3, 2], 2, [EMPTY.format(2)], (2, 2, 2)),
+    ([], None, 2, [NONE, LEFT.format(5)], (0, 0, 0)),
+]
+
+
 @pytest.mark.parametrize(
-    ("lists", "weights", "k", "messages", "figures"),
+    ("level", "checked", "lists", "weights", "k", "messages", "figures"),
     [
-        ([NEAR, FAR], [3, 2], 2, [], (2, 2, 2)),
-        ([NEAR, FAR, NEAR, FAR, NEAR], None, 2, [], (2, 2, 2)),
-        ([NEAR, FAR], [3, 3], 2, [SWOLLEN.format(1)], (2, 3, 3)),
-        ([NEAR, FAR], [4, 3], 2, [TOO_MANY, SWOLLEN.format(2)], (2, 3, 3)),
-        ([NEAR, FAR], [3, 2], 3, [SMALL.format(1, 3), FEW.format(1, 3)], (2, 2, 2)),
-        ([NEAR, FAR], [3, 3], 3, [FEW.format(1, 3)], (2, 3, 3)),
-        ([NEAR, FAR], [1, 1], 2, [SMALL.format(2, 2)], (2, 1, 1)),
-        ([NEAR], [3], 3, [LEFT.format(2)], (1, 3, 0)),
-        ([NEAR, FAR[:1], [at(7)]], [2, 2, 2], 2, [FEW.format(1, 2)], (3, 2, 2)),
-        ([[flat(4, 9, 1, 3)], [flat(5, 5, 30, 30)]], [3, 2], 2, [LEFT.format(1), FEW.format(1, 2)], (2, 2, 0)),
-        ([], None, 2, [NONE, LEFT.format(5)], (0, 0, 0)),
+        *(("member", ["identical"], *row) for row in WHOLE),
+        *(("group", ["identical", "truth"], *row) for row in IN_PIECES),
     ],
 )
-def test_identical_groups_are_told_with_their_figures(lists, weights, k, messages, figures, monkeypatch):
+def test_identical_groups_are_told_with_their_figures(
+    level, checked, lists, weights, k, messages, figures, monkeypatch
+):
     for people, size in ways(SIX):
         monkeypatch.setattr(identical, "_USERS", size)
         findings = Findings()
-        check_identical(findings, people, catalogue_of(*lists, weights=weights), k)
+        check_identical(findings, people, catalogue_of(*lists, weights=weights), k, level=level)
         assert findings.messages == messages
-        assert findings.checked == ["identical"]
+        assert findings.checked == checked
         assert findings.figures == dict(zip(("groups", "min_group", "min_cover"), figures, strict=True))
 
 
@@ -814,34 +835,6 @@ def test_where_nothing_is_stated_nothing_may_be_outside(monkeypatch):
         findings = Findings()
         check_identical(findings, people, catalogue_of(NEAR, FAR, weights=[3, 2]), 2)
         assert findings.messages == [LEFT.format(4), FEW.format(2, 2)]
-
-
-EMPTY = "{} boxes hold no sample of anybody in their record."
-# Pieces: each box is about some of the group only.
-PIECES = [flat(4, 4, 1, 3), flat(5, 5, 1, 2), flat(8, 8, 1, 2), flat(9, 9, 1, 1)]
-
-
-@pytest.mark.parametrize(
-    ("lists", "weights", "k", "messages", "figures"),
-    [
-        ([PIECES, FAR], [3, 2], 2, [], (2, 2, 2)),
-        ([PIECES, FAR], [3, 2], 3, [SMALL.format(1, 3), FEW.format(1, 3)], (2, 2, 2)),
-        ([PIECES, FAR], [3, 3], 3, [FEW.format(1, 3)], (2, 3, 3)),
-        ([PIECES[1:], FAR], [3, 2], 2, [LEFT.format(1), SWOLLEN.format(1)], (2, 2, 0)),
-        ([PIECES[1:], FAR], [2, 2], 2, [LEFT.format(1)], (2, 2, 0)),
-        ([PIECES[2:], FAR], [3, 2], 2, [LEFT.format(3), EMPTY.format(2), FEW.format(1, 2)], (2, 2, 0)),
-        ([[*PIECES, at(15), at(17)], FAR], [3, 2], 2, [EMPTY.format(2)], (2, 2, 2)),
-        ([], None, 2, [NONE, LEFT.format(5)], (0, 0, 0)),
-    ],
-)
-def test_pieces_of_groups_are_told_with_their_figures(lists, weights, k, messages, figures, monkeypatch):
-    for people, size in ways(SIX):
-        monkeypatch.setattr(identical, "_USERS", size)
-        findings = Findings()
-        check_identical(findings, people, catalogue_of(*lists, weights=weights), k, level="group")
-        assert findings.messages == messages
-        assert findings.checked == ["identical", "truth"]
-        assert findings.figures == dict(zip(("groups", "min_group", "min_cover"), figures, strict=True))
 
 
 # The third and the last are in no group, with three samples and two.
