@@ -55,6 +55,7 @@ MAY_IMPORT = {
     "pipeline": {"methods", "publishing", "reading", "verifier"},
     "tables": {"reading"},
     "comparison": {"attacks", "measure", "methods", "reading", "seen", "tables", "utility"},
+    "testing": {"methods", "pipeline", "reading", "synth"},
     "cli": {
         "attacks",
         "comparison",

@@ -1,0 +1,234 @@
+"""Conformance: what every method must do, as checks that anybody can run on a method of their own.
+
+>>> import shoal
+>>> from shoal.testing import check_method
+>>> check_method(shoal.Uniform(to_cell="1km"))[:2]
+['declarations', 'claim']
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from shoal.errors import InputError, SettingsError, ShoalError, TooFewUsers, TooLarge
+from shoal.pipeline import publish
+from shoal.reading import read, read_traces
+from shoal.run import LOCAL, Run
+from shoal.synth import synthesize
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from shoal.methods import Method
+    from shoal.release import Release
+    from shoal.traces import Traces
+    from shoal.trajectories import Trajectories
+
+__all__ = ["CHECKS", "Nonconforming", "check_method"]
+
+_SEED = 7
+
+
+class Nonconforming(AssertionError):
+    """A method does not do what every method must do; the message says which check failed, and how."""
+
+
+def check_method(method: Method, *, users: int = 60, days: int = 2) -> list[str]:
+    """Check that a method does what the rest of the program relies on; return the names of the checks.
+
+    Input: a method with its settings, and the size of the generated town to try it on. The checks are those of
+    `CHECKS`: its declarations are complete; what it claims is shown on the written file; results do not depend on
+    threads, repetition, labels or the order of rows; odd people (all alike, one sample each, just k) are published or
+    refused with a typed error; fewer than k are refused; Ctrl-C publishes nothing; too little memory is refused before
+    the work. Raises Nonconforming at the first check that fails. Cost: some ten runs of the method on these people.
+    """
+    if method.takes == "fixes":
+        table = synthesize(users=max(6, users // 10), kind="gps", scene="town", days=days, seed=1)
+    else:
+        table = synthesize(users=users, scene="town", days=days, seed=1)
+    if table is None:
+        raise Nonconforming("no people could be generated")
+    for name, check in CHECKS.items():
+        try:
+            check(method, table)
+        except Nonconforming as error:
+            raise Nonconforming(f"{method.name}, {name}: {error}") from error
+    return list(CHECKS)
+
+
+def _require(holds: object, otherwise: str) -> None:
+    if not holds:
+        raise Nonconforming(otherwise)
+
+
+def _people(method: Method, table: pa.Table) -> Trajectories | Traces:
+    return read_traces(table) if method.takes == "fixes" else read(table)
+
+
+def _made(method: Method, table: pa.Table, run: Run = LOCAL) -> Release:
+    return method.anonymize(_people(method, table), seed=_SEED, run=run)
+
+
+def _records(release: Release) -> list[str]:
+    """Return a digest of every record, sorted: the release as a multiset."""
+    columns = release.layout.columns(release.frame, np.arange(len(release.layout))).values()
+    plain = [column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column for column in columns]
+    arrays = [column.to_numpy(zero_copy_only=False) for column in plain]
+    edges = zip(release.offsets[:-1].tolist(), release.offsets[1:].tolist(), strict=True)
+    return sorted(hashlib.sha256(b"".join(a[i:j].tobytes() for a in arrays)).hexdigest() for i, j in edges)
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="shoal-check-") as folder:
+        yield Path(folder)
+
+
+def _publish(method: Method, table: pa.Table, folder: Path, run: Run = LOCAL) -> Any:
+    events = folder / "events.parquet"
+    pq.write_table(table, events)
+    (folder / "out").mkdir()
+    return publish(events, folder / "out" / "release.parquet", method, audit=folder / "out" / "audit.parquet", run=run)
+
+
+def _declarations(method: Method, table: pa.Table) -> None:  # noqa: ARG001
+    """Check that everything that is derived from a method's class is there."""
+    _require(all(getattr(type(method), name, "") for name in ("name", "about", "citation")), "name, about or citation")
+    for name, about in method.settings().items():
+        _require(about.help, f"the setting {name} has no help")
+    _require(type(method)(**method.model_dump()) == method, "it can't be made again of its settings")
+    try:
+        json.dumps(method.parameters)
+    except TypeError:
+        raise Nonconforming("its public parameters can't be written as JSON") from None
+    _require(method.example().name == method.name, "its example can't be made")
+    for word, settings in method.variants.items():
+        _require(set(settings) <= set(type(method).model_fields), f"the variant {word} has settings it does not know")
+
+
+def _claim(method: Method, table: pa.Table) -> None:
+    """Check that verify shows what it claims, on the written file."""
+    with _folder() as folder:
+        done = _publish(method, table, folder)
+        _require(done.verdict.ok, f"verify found {', '.join(done.verdict.failures)}")
+        _require(
+            done.verdict.shown is not None and done.verdict.shown.implies(done.release.claim),
+            f"it claims {done.release.claim}, but verify has shown {done.verdict.shown}",
+        )
+        _require(done.release.method == method.name, "the release names another method")
+        _require(isinstance(done.release.layout, method.layout), "the release has another layout than declared")
+
+
+def _deterministic(method: Method, table: pa.Table) -> None:
+    """Check that results are the same whatever the threads, and when run again."""
+    one, two, again = (_records(_made(method, table, Run(threads=n))) for n in (1, 2, 2))
+    _require(one == two == again, "records depend on threads, or on chance beside the seed")
+
+
+def _labels_and_order(method: Method, table: pa.Table) -> None:
+    """Check that results do not depend on what people are called and in which order rows come."""
+    chance = np.random.default_rng(_SEED)
+    uid = table["uid"].combine_chunks()
+    known, place = np.unique(uid.to_numpy(), return_inverse=True)
+    names = pa.array([f"p{n}" for n in chance.permutation(len(known))])
+    renamed = table.set_column(0, "uid", names.take(pa.array(place)))
+    shuffled = renamed.take(pa.array(chance.permutation(len(renamed))))
+    _require(_records(_made(method, table)) == _records(_made(method, shuffled)), "records depend on labels or order")
+
+
+def _odd_people(method: Method, table: pa.Table) -> None:
+    """Check that people who are all alike, have one sample each or are just k are published, or refused with a word."""
+    k = method.among or 2
+    first = table.filter(pa.compute.equal(table["uid"], table["uid"][0]))
+    alike = pa.concat_tables(
+        first.set_column(0, "uid", pa.array(np.full(len(first), n, np.int64))) for n in range(k + 1)
+    )
+    once = table.take(pa.array(np.unique(table["uid"].to_numpy(), return_index=True)[1]))
+    few = table.filter(pa.compute.is_in(table["uid"], pa.array(np.unique(table["uid"].to_numpy())[:k])))
+    for what, people in (("all alike", alike), ("one sample each", once), (f"only {k}", few)):
+        with _folder() as folder:
+            try:
+                done = _publish(method, people, folder)
+            except (SettingsError, InputError):
+                _require(not list((folder / "out").iterdir()), f"people who are {what} are refused, but files are left")
+            except ShoalError as error:
+                raise Nonconforming(f"people who are {what}: {type(error).__name__}") from error
+            else:
+                _require(done.verdict.ok, f"people who are {what} do not verify")
+
+
+def _too_few(method: Method, table: pa.Table) -> None:
+    """Check that fewer than k people are refused."""
+    if method.among is None:
+        return
+    few = table.filter(pa.compute.is_in(table["uid"], pa.array(np.unique(table["uid"].to_numpy())[: method.among - 1])))
+    try:
+        _made(method, few)
+    except TooFewUsers:
+        return
+    raise Nonconforming("fewer than k people are not refused with TooFewUsers")
+
+
+class _Stops:
+    """Progress that is told to stop when it first advances, or at the end of its first stage."""
+
+    @contextmanager
+    def stage(self, name: str, total: float | None = None) -> Iterator[Callable[[float], None]]:  # noqa: ARG002
+        yield self._stop
+        self._stop(0)
+
+    @staticmethod
+    def _stop(_: float) -> None:
+        raise KeyboardInterrupt
+
+
+def _interrupt(method: Method, table: pa.Table) -> None:
+    """Check that Ctrl-C in the middle of the work publishes nothing and leaves nothing."""
+    people = _people(method, table)
+    try:
+        method.anonymize(people, seed=_SEED, run=Run(progress=_Stops()))
+    except KeyboardInterrupt:
+        pass
+    else:
+        raise Nonconforming("it has no stage of progress, so that nobody sees it work, or it swallows Ctrl-C")
+    with _folder() as folder:
+        try:
+            _publish(method, table, folder, Run(progress=_Stops()))
+        except KeyboardInterrupt:
+            _require(not list((folder / "out").iterdir()), "Ctrl-C leaves files")
+        else:
+            raise Nonconforming("Ctrl-C is swallowed")
+
+
+def _memory(method: Method, table: pa.Table) -> None:
+    """Check that what it would take is known before, and refused if that is too much."""
+    people = _people(method, table)
+    _require(method.estimate(people).memory_bytes > 0, "its estimate of memory is not above zero")
+    with _folder() as folder:
+        try:
+            _publish(method, table, folder, Run(memory=1000))
+        except TooLarge:
+            _require(not list((folder / "out").iterdir()), "a refusal leaves files")
+        else:
+            raise Nonconforming("a thousand bytes of memory are not refused")
+
+
+CHECKS: dict[str, Callable[[Method, pa.Table], None]] = {
+    "declarations": _declarations,
+    "claim": _claim,
+    "deterministic": _deterministic,
+    "labels and order": _labels_and_order,
+    "odd people": _odd_people,
+    "too few": _too_few,
+    "interrupt": _interrupt,
+    "memory": _memory,
+}
