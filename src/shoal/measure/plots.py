@@ -45,13 +45,13 @@ def plots(gaps: Gaps, of_tails: Tails, levels: Sequence[Level]) -> dict[str, str
 
 
 def plot_gaps(gaps: Gaps) -> str:
-    """Draw the distribution of the k-gap for each k (000, Fig. 6)."""
+    """Draw the distribution of the k-gap for each k (GLOVE, Fig. 6)."""
     curves = [_distribution(f"k = {k}", gaps.gap[:, column]) for column, k in enumerate(gaps.k)]
     return chart("How hard people are to hide among k", curves, Axis(label=_GAP, low=0), _PEOPLE)
 
 
 def plot_by_k(gaps: Gaps) -> str:
-    """Draw how the k-gap grows with k (000, Fig. 7): mean, median and quartiles for every k up to the largest."""
+    """Draw how the k-gap grows with k (GLOVE, Fig. 7): mean, median and quartiles for every k up to the largest."""
     among = list(range(2, gaps.near.shape[1] + 2))
     every = np.cumsum(gaps.effort, axis=1) / np.arange(1, len(among) + 1)
     low, middle, high = np.quantile(every, [0.25, 0.5, 0.75], axis=0).tolist()
@@ -65,7 +65,7 @@ def plot_by_k(gaps: Gaps) -> str:
 
 
 def plot_tails(of: Tails) -> str:
-    """Draw the distribution of the tail weight of sample efforts (000, Fig. 9a)."""
+    """Draw the distribution of the tail weight of sample efforts (GLOVE, Fig. 9a)."""
     names = ("effort", "its part of space", "its part of time")
     curves = []
     for column, name in enumerate(names):
@@ -77,7 +77,7 @@ def plot_tails(of: Tails) -> str:
 
 
 def plot_time_share(of: Tails) -> str:
-    """Draw how much of people's effort is in time (000, Fig. 9c, as a share)."""
+    """Draw how much of people's effort is in time (GLOVE, Fig. 9c, as a share)."""
     share = 1 / (1 + 1 / of.ratio[of.ratio > 0])
     share = np.concatenate([share, np.zeros(int((of.ratio == 0).sum()))])
     part = Axis(label="part of time in the effort", low=0, high=1, percent=True)
@@ -85,7 +85,7 @@ def plot_time_share(of: Tails) -> str:
 
 
 def plot_sweep(levels: Sequence[Level]) -> str:
-    """Draw the distribution of the k-gap on coarser and coarser grids (000, Fig. 8)."""
+    """Draw the distribution of the k-gap on coarser and coarser grids (GLOVE, Fig. 8)."""
     curves = [_distribution(resolution_text(level.space_m, level.time_s), level.gap) for level in levels]
     among = f" (k = {levels[0].k})" if levels else ""
     return chart(f"Blurring everything alike{among}", curves, Axis(label=_GAP, low=0), _PEOPLE)
