@@ -165,15 +165,14 @@ def effort_sum(samples: Samples, a: RowRange, b: RowRange, scale: Scale, most: i
 @jit
 def nearest_parts(samples: Samples, a: RowRange, b: RowRange, scale: Scale, space: Ints, time: Ints) -> None:
     """Fill, for each sample of a, the parts of space and of time in the least effort to b (of the first of b at it)."""
-    t = samples.t
     j = b.start
     for i in range(a.start, a.stop):
-        while j < b.stop and t[j] < t[i]:
+        while j < b.stop and samples.t[j] < samples.t[i]:
             j += 1
         best, at = near_sample(samples, i, b, j, scale, 0)
         if best >= scale.time_cap:  # an earlier one beyond the cap may cost no more
             best, at = any_sample(samples, i, b, scale)
-        time[i - a.start] = min(scale.time * abs(int(t[at]) - t[i]), scale.time_cap)
+        time[i - a.start] = min(scale.time * abs(int(samples.t[at]) - samples.t[i]), scale.time_cap)
         space[i - a.start] = best - time[i - a.start]
 
 

@@ -155,15 +155,6 @@ class _Diary(NamedTuple):
     size: Ints  # of stays, of known places
 
 
-class _Life(NamedTuple):
-    """A life that is being written: where, by which random numbers, whose, and what has happened so far."""
-
-    land: Land
-    rng: Words
-    who: _Person
-    diary: _Diary
-
-
 @jit
 def _blank_diary(days: int) -> _Diary:
     known = days * 4 + 8
@@ -178,14 +169,13 @@ def _here(diary: _Diary) -> int:
 
 
 @jit
-def _go(life: _Life, place: int, depart: float) -> None:
+def _go(land: Land, who: _Person, diary: _Diary, place: int, depart: float) -> None:
     """Leave the last stay at `depart`, but not before five minutes of it, for `place`."""
-    land, spots, diary = life.land, life.who.spots, life.diary
     n, here = diary.size[0], _here(diary)
     if here == place or n == len(diary.stays):
         return
-    x0, y0 = _spot(land, spots, here)
-    x1, y1 = _spot(land, spots, place)
+    x0, y0 = _spot(land, who.spots, here)
+    x1, y1 = _spot(land, who.spots, place)
     depart = max(depart, diary.stays[n - 1, 1] + 300.0)
     diary.stays[n - 1, 2] = depart
     diary.stays[n, 0] = place
@@ -221,16 +211,18 @@ def _choose(land: Land, rng: Words, diary: _Diary, here: int) -> int:
     return place
 
 
+# more than six arguments: as one tuple they made the generation of calls 3 to 8 % slower
 @jit
-def _out_and_back(life: _Life, back: int, depart: float, hours: tuple[float, float]) -> None:
+def _out_and_back(
+    land: Land, rng: Words, who: _Person, diary: _Diary, back: int, depart: float, hours: tuple[float, float]
+) -> None:
     """Go out for (least, further) hours and on to `back`; away from home only places around are in reach."""
-    land, rng, who, diary = life
     here = _here(diary)
     travelling = here != who.home and here != who.work
     place = _pick(land.jump[here], _uniform(rng)) if travelling else _choose(land, rng, diary, here)
-    _go(life, place, depart)
+    _go(land, who, diary, place, depart)
     arrived = diary.stays[diary.size[0] - 1, 1]
-    _go(life, back, arrived + (hours[0] + hours[1] * _uniform(rng)) * HOUR)
+    _go(land, who, diary, back, arrived + (hours[0] + hours[1] * _uniform(rng)) * HOUR)
 
 
 @jit
@@ -260,60 +252,56 @@ def _new_person(land: Land, rng: Words, spots: np.uint64, diary: _Diary) -> _Per
 
 
 @jit
-def _work_day(life: _Life, midnight: float, share: float) -> None:
+def _work_day(land: Land, rng: Words, who: _Person, diary: _Diary, midnight: float, share: float) -> None:
     """Write a day of work, of this share of the usual hours."""
-    rng, who = life.rng, life.who
     begin = midnight + who.opens_s + 0.3 * HOUR * _normal(rng)
     end = begin + share * who.hours_s + 0.5 * HOUR * _normal(rng)
-    _go(life, who.work, begin)
+    _go(land, who, diary, who.work, begin)
     if _uniform(rng) < 0.16 * who.outgoing:
-        _out_and_back(life, who.work, midnight + (12.2 + 1.2 * _uniform(rng)) * HOUR, (0.4, 0.8))
+        _out_and_back(land, rng, who, diary, who.work, midnight + (12.2 + 1.2 * _uniform(rng)) * HOUR, (0.4, 0.8))
     if _uniform(rng) < 0.26 * who.outgoing:
-        _out_and_back(life, who.home, end, (0.5, 2.0))
+        _out_and_back(land, rng, who, diary, who.home, end, (0.5, 2.0))
     else:
-        _go(life, who.home, end)
+        _go(land, who, diary, who.home, end)
 
 
 @jit
-def _free_day(life: _Life, midnight: float, base: int) -> None:
+def _free_day(land: Land, rng: Words, who: _Person, diary: _Diary, midnight: float, base: int) -> None:
     """Write a day without work, from the place where one stays and back to it."""
-    rng, who = life.rng, life.who
     if _uniform(rng) < 0.42 * who.outgoing:
-        _out_and_back(life, base, midnight + (8.5 + 4.0 * _uniform(rng)) * HOUR, (0.5, 3.0))
+        _out_and_back(land, rng, who, diary, base, midnight + (8.5 + 4.0 * _uniform(rng)) * HOUR, (0.5, 3.0))
     if _uniform(rng) < 0.45 * who.outgoing:
-        _out_and_back(life, base, midnight + (13.5 + 5.0 * _uniform(rng)) * HOUR, (0.5, 3.0))
+        _out_and_back(land, rng, who, diary, base, midnight + (13.5 + 5.0 * _uniform(rng)) * HOUR, (0.5, 3.0))
 
 
 @jit
-def _live(life: _Life, period: Period) -> int:
+def _live(land: Land, rng: Words, who: _Person, diary: _Diary, period: Period) -> int:
     """Write the stays of the whole period into the diary; return how many there are."""
-    land, rng, who, diary = life
-    days = period.days
-    base, away = who.home, 0
+    days, base, away = period.days, who.home, 0
     for day in range(days):
         midnight, of_week = day * DAY, (period.weekday + day) % 7
         if away == 1:
             base, away = who.home, 0
-            _go(life, base, midnight + (8.0 + 9.0 * _uniform(rng)) * HOUR)
+            _go(land, who, diary, base, midnight + (8.0 + 9.0 * _uniform(rng)) * HOUR)
             continue
         if away == 0 and _uniform(rng) < who.travels * (1.6 if of_week >= 5 else 0.8):
             base = _pick(land.trip[who.home], _uniform(rng))
             away = 1 + int(-2.2 * math.log(1.0 - _uniform(rng)))
-            _go(life, base, midnight + (6.0 + 5.0 * _uniform(rng)) * HOUR)
+            _go(land, who, diary, base, midnight + (6.0 + 5.0 * _uniform(rng)) * HOUR)
             if away == 1:  # there and back in a day
                 base, away = who.home, 0
-                _go(life, base, midnight + (16.0 + 3.0 * _uniform(rng)) * HOUR)
+                _go(land, who, diary, base, midnight + (16.0 + 3.0 * _uniform(rng)) * HOUR)
             else:
                 away -= 1
             continue
         away = max(0, away - 1)
         at_work = 0.93 if of_week < 5 else 0.3 if of_week == 5 else 0.0
         if base == who.home and who.working and _uniform(rng) < at_work:
-            _work_day(life, midnight, 1.0 if of_week < 5 else 0.5)
+            _work_day(land, rng, who, diary, midnight, 1.0 if of_week < 5 else 0.5)
         else:
-            _free_day(life, midnight, base)
+            _free_day(land, rng, who, diary, midnight, base)
         if _uniform(rng) < (0.2 if of_week >= 5 else 0.1) * who.outgoing:
-            _out_and_back(life, base, midnight + (18.8 + 2.0 * _uniform(rng)) * HOUR, (0.5, 1.8))
+            _out_and_back(land, rng, who, diary, base, midnight + (18.8 + 2.0 * _uniform(rng)) * HOUR, (0.5, 1.8))
     n = diary.size[0]
     while n > 1 and diary.stays[n - 1, 1] >= days * DAY:
         n -= 1
@@ -327,7 +315,7 @@ def _life_of(land: Land, seed: int, user: int, period: Period, diary: _Diary, rn
     spots = _key(seed, user, _SPOTS_STREAM)
     rng[0] = _key(seed, user, _LIFE_STREAM)
     who = _new_person(land, rng, spots, diary)
-    return _live(_Life(land, rng, who, diary), period), spots
+    return _live(land, rng, who, diary, period), spots
 
 
 @jit
@@ -356,8 +344,7 @@ def _nearest(land: Land, x: float, y: float) -> int:
 @jit
 def _call_times(rng: Words, period: Period, clock: Floats, order: Ints, load: Floats, second: Floats) -> None:
     """Fill distinct seconds in order: bursts that start by the clock, over days of uneven load."""
-    days, weekday = period
-    n = len(second)
+    days, weekday, n = period.days, period.weekday, len(second)
     total = 0.0
     for day in range(days):
         total += (-math.log(1.0 - _uniform(rng)) + 0.3) * (0.85 if (weekday + day) % 7 >= 5 else 1.0)
