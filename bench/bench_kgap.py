@@ -20,6 +20,8 @@ import numpy as np
 import shoal
 from _bench import best_of, growth_exponent, measured, report, report_run
 from shoal.jit import jit
+from shoal.kernels.kgap import rows_of
+from shoal.kernels.samples import samples_of
 from shoal.kernels.stretch import effort_sum
 from shoal.lists import even_ranges
 from shoal.measure import Stretch
@@ -27,21 +29,22 @@ from shoal.parallel import run_ranges
 
 
 @jit
-def efforts_of_rows(t, x, y, offsets, scale, start, stop, efforts):
-    """Fill the efforts of the pairs (u, v), u < v, for u in start…stop."""
+def efforts_of_rows(samples, scale, start, stop, efforts):
+    """Fill the efforts of the pairs (u, v), u < v, for u in start…stop-1."""
+    offsets = samples.offsets
     whole = scale.space_cap + scale.time_cap
     for u in range(start, stop):
         for v in range(u + 1, len(offsets) - 1):
             a, b = (v, u) if offsets[v + 1] - offsets[v] > offsets[u + 1] - offsets[u] else (u, v)
             most = whole * (offsets[a + 1] - offsets[a])
-            total = effort_sum(t, x, y, offsets[a], offsets[a + 1], offsets[b], offsets[b + 1], scale, most)
+            total = effort_sum(samples, rows_of(samples, a), rows_of(samples, b), scale, most)
             efforts[u, v] = efforts[v, u] = total / most
 
 
 def brute_force(people, k):
     """Return everybody's k-gap from the whole matrix."""
     efforts = np.full((len(people), len(people)), np.inf)
-    arrays = (people.t, people.x, people.y, people.offsets, Stretch().scale(people.frame))
+    arrays = (samples_of(people), Stretch().scale(people.frame))
     pairs = np.arange(len(people))[::-1]
     run_ranges(lambda start, stop: efforts_of_rows(*arrays, start, stop, efforts), even_ranges(pairs, 20_000))
     return np.sort(np.partition(efforts, k - 2, axis=1)[:, : k - 1], axis=1).mean(axis=1)

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyproj import Transformer
 
-__all__ = ["Frame", "floor_cells", "local_crs", "transformer"]
+__all__ = ["INT32", "Frame", "floor_cells", "local_crs", "transformer"]
 
-_INT32 = 2**31 - 1
+INT32 = 2**31 - 1  # the largest cell, slot and metre of a grid
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +89,7 @@ def floor_cells(
         fits = np.isfinite(x) & np.isfinite(y)
         x, y = np.where(fits, x, 0.0), np.where(fits, y, 0.0)
     farthest = max(x.max(initial=0) + 1, -x.min(initial=0), y.max(initial=0) + 1, -y.min(initial=0))
-    if farthest * cell_m > _INT32:
+    if farthest * cell_m > INT32:
         raise SettingsError("the cells do not fit 32 bits; give a larger --cell or another --crs")
     return x, y, fits
 

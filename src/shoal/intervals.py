@@ -6,9 +6,9 @@ import math
 
 from shoal.errors import SettingsError
 
-__all__ = ["wilson"]
+__all__ = ["Z95", "wilson"]
 
-_Z95 = 1.959963984540054  # the normal quantile of 97.5 %
+Z95 = 1.959963984540054  # the normal quantile of 97.5 %
 
 
 def wilson(successes: float, trials: int) -> tuple[float, float]:
@@ -25,9 +25,9 @@ def wilson(successes: float, trials: int) -> tuple[float, float]:
         raise SettingsError("successes must lie between 0 and the number of trials")
     if trials == 0:
         return 0.0, 1.0
-    share, z2 = successes / trials, _Z95**2
+    share, z2 = successes / trials, Z95**2
     middle = share + z2 / (2 * trials)
-    half = _Z95 * math.sqrt(share * (1 - share) / trials + z2 / (4 * trials**2))
+    half = Z95 * math.sqrt(share * (1 - share) / trials + z2 / (4 * trials**2))
     low, high = (middle - half) / (1 + z2 / trials), (middle + half) / (1 + z2 / trials)
     # At the ends the exact bounds are 0 and 1; rounding must not move them.
     return (0.0 if successes == 0 else low), (1.0 if successes == trials else high)

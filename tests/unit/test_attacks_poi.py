@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import shoal
 from shoal.attacks.poi import places_of, poi_scores, stays_of
 from shoal.errors import CannotCheck, SettingsError
-from shoal.kernels.geodesy import place
+from shoal.kernels.geodesy import Vector, place
 from shoal.seen.pairs import Pairs, Track
 from tests.draws import examples
 from tests.oracle import stays as slow
@@ -84,7 +84,7 @@ def test_stays_are_the_same_anywhere_on_earth(corner):
     centres = [np.mean([around_back(corner, p) for _, p in stay], axis=0) for stay in expected]
     assert 1 <= len(found) <= len(centres)
     for x, y, z in zip(found.x, found.y, found.z, strict=True):
-        assert min(np.hypot(*(around_back(corner, place(x, y, z)) - c)) for c in centres) < 100
+        assert min(np.hypot(*(around_back(corner, place(Vector(x, y, z))) - c)) for c in centres) < 100
 
 
 def around_back(corner, there):
@@ -98,7 +98,7 @@ def test_planted_stays_are_found():
     for seed in range(12):
         fixes, real = planted(seed, corner=CORNERS[seed % 2 + 1])
         found = places_of(traces_of({"a": fixes}))
-        seen = [place(*xyz) for xyz in zip(found.x, found.y, found.z, strict=True)]
+        seen = [place(Vector(*xyz)) for xyz in zip(found.x, found.y, found.z, strict=True)]
         scores.append(slow.score(real, seen, metres, 100)[2])
     assert np.mean(scores) > 0.95
 

@@ -4,7 +4,19 @@ import numpy as np
 import pytest
 from pyproj import Geod
 
-from shoal.kernels.geodesy import EARTH_M, across, arc_m, chord_m, geocentric, move, place, place_after, toward, upward
+from shoal.kernels.geodesy import (
+    EARTH_M,
+    Vector,
+    across,
+    arc_m,
+    chord_m,
+    geocentric,
+    move,
+    place,
+    place_after,
+    toward,
+    upward,
+)
 from tests.tracks import CORNERS
 
 GEOD = Geod(ellps="WGS84")
@@ -12,19 +24,19 @@ GEOD = Geod(ellps="WGS84")
 
 @pytest.mark.parametrize("corner", CORNERS)
 def test_there_and_back(corner):
-    assert np.allclose(place(*geocentric(*corner)), corner, rtol=0, atol=1e-9)
+    assert np.allclose(place(geocentric(*corner)), corner, rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("corner", CORNERS)
 @pytest.mark.parametrize("metres", [1.0, 200.0, 10_000.0, 100_000.0])
 def test_a_step_is_as_long_as_the_geodesic(corner, metres):
-    x, y, z = geocentric(*corner)
-    e_x, e_y, e_z, n_x, n_y, n_z = across(*upward(x, y, z))
+    here = geocentric(*corner)
+    east, north = (np.array(side) for side in across(upward(here)))
     for turn in np.linspace(0, 2 * np.pi, 7):
         c, s = np.cos(turn), np.sin(turn)
-        direction = c * e_x + s * n_x, c * e_y + s * n_y, c * e_z + s * n_z
+        course = Vector(*(c * east + s * north))
         ahead, down = EARTH_M * np.sin(metres / EARTH_M), EARTH_M * (1 - np.cos(metres / EARTH_M))
-        there = place(*move(x, y, z, *direction, ahead, down))
+        there = place(move(here, course, ahead, down))
         angle, _, distance = GEOD.inv(*corner, *there)
         assert distance == pytest.approx(metres, rel=2e-6, abs=1e-6)
         if abs(corner[1]) < 80:
@@ -35,25 +47,22 @@ def test_a_step_is_as_long_as_the_geodesic(corner, metres):
 @pytest.mark.parametrize("metres", [1.0, 200.0, 5_000.0, 100_000.0])
 def test_places_one_after_the_other_are_those_found_at_once(corner, metres):
     """A long walk, over poles and the antimeridian: the degrees never drift from the places."""
-    x, y, z = geocentric(*corner)
+    here = geocentric(*corner)
     lng, lat = corner
     ahead, down = EARTH_M * np.sin(metres / EARTH_M), EARTH_M * (1 - np.cos(metres / EARTH_M))
-    e_x, e_y, e_z, n_x, n_y, n_z = across(*upward(x, y, z))
-    there = move(x, y, z, (e_x + 2 * n_x) / 5**0.5, (e_y + 2 * n_y) / 5**0.5, (e_z + 2 * n_z) / 5**0.5, ahead, down)
+    east, north = (np.array(side) for side in across(upward(here)))
+    there = move(here, Vector(*((east + 2 * north) / 5**0.5)), ahead, down)
     for step in range(400):
-        lng, lat = place_after(lng, lat, x, y, z, *there)
+        lng, lat = place_after(lng, lat, here, there)
         assert -180 <= lng <= 180
-        expected = place(*there)
+        expected = place(there)
         assert abs(lat - expected[1]) < 1e-11
         assert abs((lng - expected[0] + 180) % 360 - 180) * max(np.cos(np.radians(lat)), 1e-9) < 1e-11
-        back = x, y, z
-        x, y, z = there
-        dx, dy, dz = toward(x, y, z, *back)
+        back, here = here, there
+        course = toward(here, back)
         turn = 0.02 * step  # a spiral
-        up_x, up_y, up_z = upward(x, y, z)
-        side = np.cross((up_x, up_y, up_z), (dx, dy, dz))
-        dx, dy, dz = -np.cos(turn) * np.array((dx, dy, dz)) + np.sin(turn) * side
-        there = move(x, y, z, dx, dy, dz, ahead, down)
+        side = np.cross(upward(here), course)
+        there = move(here, Vector(*(-np.cos(turn) * np.array(course) + np.sin(turn) * side)), ahead, down)
 
 
 def test_chords_and_arcs_are_geodesics_to_a_part_in_a_million():
@@ -66,5 +75,5 @@ def test_chords_and_arcs_are_geodesics_to_a_part_in_a_million():
 
 
 def test_toward_the_opposite_side_is_some_direction():
-    x, y, z = geocentric(0.0, 0.0)
-    assert np.linalg.norm(toward(x, y, z, -x, y, z)) == pytest.approx(1)
+    here = geocentric(0.0, 0.0)
+    assert np.linalg.norm(toward(here, here._replace(x=-here.x))) == pytest.approx(1)

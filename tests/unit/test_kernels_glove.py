@@ -8,7 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from shoal.kernels.glove import merge_two_stage, reshape, two_stage
-from shoal.kernels.stretch import Scale
+from shoal.kernels.samples import Samples
+from shoal.kernels.stretch import Scale, Weights
 from shoal.run import Run
 from shoal.search.glove_groups import _LISTED, _Greedy
 from tests.draws import examples
@@ -99,16 +100,19 @@ def test_reshape_by_hand(given_boxes, expected):
 @examples(150)
 @given(boxes(), boxes(), st.integers(1, 4), st.integers(1, 4))
 def test_two_stages_equal_the_definition(a, b, n_a, n_b):
-    found = tuples(two_stage(array(a), array(b), n_a, n_b, PAPER))
+    found = tuples(two_stage(array(a), array(b), Weights(n_a, n_b), PAPER))
     assert found == twin.two_stage(a, b, n_a, n_b)
-    assert found == tuples(two_stage(array(b), array(a), n_b, n_a, PAPER))
+    assert found == tuples(two_stage(array(b), array(a), Weights(n_b, n_a), PAPER))
 
 
 def test_the_example_of_the_paper():
     """Fig. 10a: s1 and s2 of a point at s2 of b; s1 of b is left, and joins the box of these three."""
     a = [(10, 10, 0, 0, 0, 0), (20, 20, 0, 0, 0, 0), (900, 900, 50, 50, 0, 0)]
     b = [(0, 0, 90, 90, 0, 0), (15, 15, 1, 1, 0, 0), (890, 890, 50, 50, 0, 0)]
-    assert tuples(two_stage(array(a), array(b), 1, 1, PAPER)) == [(0, 20, 0, 90, 0, 0), (890, 900, 50, 50, 0, 0)]
+    assert tuples(two_stage(array(a), array(b), Weights(1, 1), PAPER)) == [
+        (0, 20, 0, 90, 0, 0),
+        (890, 900, 50, 50, 0, 0),
+    ]
 
 
 samples = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 40), st.integers(0, 40)), min_size=1, max_size=8)
@@ -118,10 +122,10 @@ samples = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 40), st.integers
 @given(samples, samples)
 def test_merged_people_keep_every_sample_and_no_empty_box(one, other):
     trajectories = [sorted(set(one)), sorted(set(other))]
-    t = np.array([s[0] for samples in trajectories for s in samples], np.int32)
-    offsets = np.array([0, len(trajectories[0]), len(t)])
+    t, x, y = np.ascontiguousarray(np.array([s for samples in trajectories for s in samples], np.int32).T)
+    both = Samples(t, x, y, np.array([0, len(trajectories[0]), len(t)]))
     singles = [array([(t, t, x, x, y, y) for t, x, y in samples]) for samples in trajectories]
-    found = tuples(merge_two_stage(*singles, 1, 1, PAPER, t, offsets, np.arange(2)))
+    found = tuples(merge_two_stage(*singles, Weights(1, 1), PAPER, both, np.arange(2)))
     groups = [twin.Group((n,), twin.as_boxes(samples)) for n, samples in enumerate(trajectories)]
     assert found == twin.merged(*groups, trajectories, "two-stage").boxes
     everything = [s for samples in trajectories for s in samples]

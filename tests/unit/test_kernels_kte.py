@@ -7,8 +7,19 @@ from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
 import shoal
-from shoal.kernels.kte import Others, Parts, arc_costs, hide_round, hold, piece_bounds, task_of
-from shoal.kernels.kte_marks import Marks, Subset, forget_marks, keep_free, mark
+from shoal.kernels.kte import (
+    Neighbours,
+    PieceTable,
+    Present,
+    RecentTargets,
+    arc_costs,
+    hide_round,
+    hold,
+    piece_bounds,
+    task_of,
+)
+from shoal.kernels.kte_marks import Marks, Subset, Turn, forget_marks, keep_free, mark
+from shoal.kernels.samples import Samples
 from tests.draws import examples
 from tests.oracle.kte_hide import can_be_hidden
 
@@ -16,31 +27,32 @@ from tests.oracle.kte_hide import can_be_hidden
 def scene(lists):
     """Return the pieces of users in one epoch, one each."""
     rows = np.concatenate([np.array(sorted(own), np.int32) for own in lists])
-    t, x, y = np.ascontiguousarray(rows.T)
-    offsets = np.cumsum([0, *(len(own) for own in lists)])
+    samples = Samples(*np.ascontiguousarray(rows.T), np.cumsum([0, *(len(own) for own in lists)]))
     bounds = np.empty((len(lists), 6), np.int64)
-    piece_bounds(t, x, y, offsets, bounds)
-    return Parts(t, x, y, offsets, bounds, np.diff(offsets))
+    piece_bounds(samples, bounds)
+    return PieceTable(samples, bounds, np.diff(samples.offsets))
 
 
-def one_round(parts, used=(), near=None, target=None, forever=True):
-    n = len(parts.sizes)
+def no_target(n):
+    return RecentTargets(np.full((1, n, 1), -1, np.int32), np.array([-9]))
+
+
+def one_round(table, used=(), near=None, target=None, forever=True):
+    n = len(table.sizes)
     marks = Marks(np.zeros((n, n), np.int32), np.zeros((n, n), np.int32), np.zeros(n, np.int64))
     for a, b, for_good in used:
         mark(marks, np.array([a]), np.array([b]), for_good, 0)
     everyone = np.arange(n)
     none = np.full(n, -1)
     subset = Subset(everyone, everyone[:, None], (none if target is None else target)[:, None].copy())
-    recent = np.full((1, n, 1), -1, np.int32)
-    held = hold(
-        subset, 0, subset.piece, everyone.astype(np.int32), recent, np.array([-9]), 0, parts.bounds, parts.sizes
-    )
-    others = Others(none, none, np.zeros(n, np.int64), np.arange(n + 1), np.ones(n, dtype=bool))
+    turn = Turn(subset, marks, 0, forever)
+    held = hold(subset, 0, Present(0, subset.piece, everyone.astype(np.int32)), no_target(n), table)
+    around = Neighbours(none, none, np.zeros(n, np.int64), np.arange(n + 1), np.ones(n, dtype=bool))
     everybody = np.tile(everyone, (n, 1)) if near is None else near
     near = np.full((n, everybody.shape[1]), -1)
     seeking = np.flatnonzero(subset.target[:, 0] < 0)
-    keep_free(subset, marks, 0, forever, seeking, everybody[seeking], near)
-    left = hide(task_of(parts, subset, held, marks, others, 0, forever), near)
+    keep_free(turn, seeking, everybody[seeking], near)
+    left = hide(task_of(table, around, turn, held), near)
     return left, subset.target[:, 0]
 
 
@@ -131,31 +143,24 @@ def test_a_leak_counts(sizes):
     """Of two alike, the one whose record would hold what comes next is not taken."""
     one, other = ([(t, 0, 0) for t in range(size)] for size in sizes)
     lists = [one, other, other, other]
-    parts = scene([*lists, *([[(100, 0, 0)]] * 2)])
+    table = scene([*lists, *([[(100, 0, 0)]] * 2)])
     # Users 0…3 in epoch 0; user 0 and user 1 are at the same place in epoch 1.
     order = [0, 4, 1, 5, 2, 3]
-    rows = np.concatenate([np.arange(parts.offsets[p], parts.offsets[p + 1]) for p in order])
-    ordered = Parts(
-        parts.t[rows],
-        parts.x[rows],
-        parts.y[rows],
-        np.cumsum([0, *parts.sizes[order]]),
-        parts.bounds[order],
-        parts.sizes[order],
-    )
+    t, x, y, offsets = table.samples
+    rows = np.concatenate([np.arange(offsets[p], offsets[p + 1]) for p in order])
+    samples = Samples(t[rows], x[rows], y[rows], np.cumsum([0, *table.sizes[order]]))
+    ordered = PieceTable(samples, table.bounds[order], table.sizes[order])
     piece = np.array([0, 2, 4, 5])
     subset = Subset(np.arange(4), piece[:, None], np.full((4, 1), -1))
     marks = Marks(np.zeros((4, 4), np.int32), np.zeros((4, 4), np.int32), np.zeros(4, np.int64))
-    recent = np.full((1, 4, 1), -1, np.int32)
-    place = np.arange(4, dtype=np.int32)
-    held = hold(subset, 0, subset.piece, place, recent, np.array([-9]), 0, ordered.bounds, ordered.sizes)
+    held = hold(subset, 0, Present(0, subset.piece, np.arange(4, dtype=np.int32)), no_target(4), ordered)
     none = np.full(4, -1)
     after = np.array([1, 3, -1, -1])
     epoch, starts = np.array([0, 1, 0, 1, 0, 0]), np.array([0, 2, 4, 5, 6])
-    others = Others(none, after, epoch, starts, np.ones(6, dtype=bool))
+    around = Neighbours(none, after, epoch, starts, np.ones(6, dtype=bool))
     near = np.array([[1, 2, 3], [0, 2, 3], [0, 1, 3], [0, 1, 2]])
-    forever = True
-    assert hide(task_of(ordered, subset, held, marks, others, 0, forever), near) == 0
+    turn = Turn(subset, marks, number=0, forever=True)
+    assert hide(task_of(ordered, around, turn, held), near) == 0
     target = subset.target[:, 0].tolist()
     assert target[0] != 1
     assert target[1] != 0

@@ -10,7 +10,19 @@ from hypothesis import strategies as st
 import shoal
 from shoal.errors import InputError, SettingsError
 from shoal.frame import Frame
-from shoal.kernels.stretch import Scale, box_effort, box_reach, effort_sum, nearest_boxes, nearest_parts
+from shoal.kernels.samples import Samples
+from shoal.kernels.stretch import (
+    NearestBoxes,
+    RowRange,
+    Scale,
+    StretchedBoxes,
+    Weights,
+    box_effort,
+    box_reach,
+    effort_sum,
+    nearest_boxes,
+    nearest_parts,
+)
 from shoal.measure.stretch import Stretch
 from tests.draws import examples
 from tests.oracle import stretch as oracle
@@ -49,37 +61,41 @@ boxes = st.lists(box(), min_size=1, max_size=10).map(sorted)
 people = st.integers(1, 5)
 
 
+def rows_of(a, b):
+    return RowRange(0, len(a)), RowRange(len(a), len(a) + len(b))
+
+
 def packed(a, b):
-    rows = np.array([*a, *b], np.int32)
-    reach = np.empty(len(rows), np.int32)
-    box_reach(rows, 0, len(a), reach)
-    box_reach(rows, len(a), len(rows), reach)
-    return rows, reach
+    edges = np.array([*a, *b], np.int32)
+    boxes = StretchedBoxes(edges, np.empty(len(edges), np.int32))
+    for rows in rows_of(a, b):
+        box_reach(boxes, *rows)
+    return boxes
 
 
 def columns(a, b):
-    return np.ascontiguousarray(np.array([*a, *b], np.int32).T)
+    columns = np.ascontiguousarray(np.array([*a, *b], np.int32).T)
+    return Samples(*columns, np.array([0, len(a), len(a) + len(b)]))
 
 
 @examples(150)
 @given(boxes, boxes, people, people, stretches)
 def test_boxes_equal_the_slow_twin(a, b, n_a, n_b, stretch):
-    rows, reach = packed(a, b)
-    ends = (0, len(a), len(a), len(rows))
+    both, ends = packed(a, b), rows_of(a, b)
     scale = stretch.scale(GRID)
     truth = oracle.effort(a, b, n_a, n_b, terms_of(stretch))
-    assert box_effort(rows, reach, *ends, n_a, n_b, scale, np.inf) == pytest.approx(float(truth), abs=1e-14)
-    back = box_effort(rows, reach, *ends[2:], *ends[:2], n_b, n_a, scale, np.inf)
-    assert back == box_effort(rows, reach, *ends, n_a, n_b, scale, 1.0)
+    weights = Weights(n_a, n_b)
+    assert box_effort(both, *ends, weights, scale, np.inf) == pytest.approx(float(truth), abs=1e-14)
+    back = box_effort(both, *ends[::-1], Weights(n_b, n_a), scale, np.inf)
+    assert back == box_effort(both, *ends, weights, scale, 1.0)
 
 
 @examples(150)
 @given(boxes, boxes, people, people, stretches)
 @example([(10, 10, 0, 0, 0, 0)], [(0, 0, 0, 0, 0, 0), (10, 10, 0, 0, 5, 5)], 1, 1, SHORT)  # both caps
 def test_the_nearest_box_is_the_first_at_the_least_effort(a, b, n_a, n_b, stretch):
-    rows, reach = packed(a, b)
-    at, space, time = np.empty(len(a), np.int64), np.empty(len(a)), np.empty(len(a))
-    nearest_boxes(rows, reach, 0, len(a), len(a), len(rows), n_a, n_b, stretch.scale(GRID), at, space, time)
+    at, space, time = nearest = NearestBoxes(np.empty(len(a), np.int64), np.empty(len(a)), np.empty(len(a)))
+    nearest_boxes(packed(a, b), *rows_of(a, b), Weights(n_a, n_b), stretch.scale(GRID), nearest)
     for i, one in enumerate(a):
         truth = oracle.nearest(one, b, n_a, n_b, terms_of(stretch))
         assert at[i] - len(a) == truth
@@ -95,13 +111,12 @@ def test_samples_equal_the_slow_twin(a, b, stretch):
     scale = stretch.scale(GRID)
     if not oracle.first_is_longer(first, second):
         a, b = b, a
-    t, x, y = columns(a, b)
-    ends = (0, len(a), len(a), len(t))
+    both, ends = columns(a, b), rows_of(a, b)
     whole = (scale.space_cap + scale.time_cap) * len(a)
     truth = oracle.effort(first, second, terms=terms_of(stretch))
-    assert Fraction(effort_sum(t, x, y, *ends, scale, whole), whole) == truth
+    assert Fraction(effort_sum(both, *ends, scale, whole), whole) == truth
     space, time = np.empty(len(a), np.int64), np.empty(len(a), np.int64)
-    nearest_parts(t, x, y, *ends, scale, space, time)
+    nearest_parts(both, *ends, scale, space, time)
     whole = scale.space_cap + scale.time_cap
     found = [(Fraction(int(s), whole), Fraction(int(p), whole)) for s, p in zip(space, time, strict=True)]
     assert found == oracle.parts(first, second, terms=terms_of(stretch))
@@ -111,23 +126,22 @@ def test_samples_equal_the_slow_twin(a, b, stretch):
 @given(samples, samples, stretches, st.fractions(0, 1))
 def test_it_leaves_off_only_above_the_limit(a, b, stretch, share):
     scale = stretch.scale(GRID)
-    t, x, y = columns(a, b)
-    ends = (0, len(a), len(a), len(t))
+    both, ends = columns(a, b), rows_of(a, b)
     whole = (scale.space_cap + scale.time_cap) * len(a)
-    total = effort_sum(t, x, y, *ends, scale, whole)
+    total = effort_sum(both, *ends, scale, whole)
     limit = int(share * whole)
-    found = effort_sum(t, x, y, *ends, scale, limit)
+    found = effort_sum(both, *ends, scale, limit)
     assert found == total if total <= limit else limit < found <= total
 
-    rows, reach = packed(oracle.as_boxes(a), oracle.as_boxes(b))
-    effort = box_effort(rows, reach, *ends, 2, 3, scale, np.inf)
-    assert box_effort(rows, reach, *ends, 2, 3, scale, effort) == effort
-    assert box_effort(rows, reach, *ends, 2, 3, scale, effort - 1e-9) == np.inf
+    both, weights = packed(oracle.as_boxes(a), oracle.as_boxes(b)), Weights(2, 3)
+    effort = box_effort(both, *ends, weights, scale, np.inf)
+    assert box_effort(both, *ends, weights, scale, effort) == effort
+    assert box_effort(both, *ends, weights, scale, effort - 1e-9) == np.inf
 
 
 @examples(100)
 @given(sample, sample, stretches)
-def test_for_two_samples_it_is_the_taxicab_form_of_001(a, b, stretch):
+def test_for_two_samples_it_is_the_taxicab_form_of_the_k_gap_paper(a, b, stretch):
     terms = terms_of(stretch)
     (first,), (second,) = oracle.as_boxes([a]), oracle.as_boxes([b])
     assert oracle.sample_effort(first, second, terms=terms) == oracle.taxicab(a, b, terms)
@@ -138,8 +152,7 @@ def test_far_coordinates_do_not_overflow():
     end = 2**30
     a, b = [(-end, -end, -end)], [(end, end, end), (end, end, end - 1)]
     assert shoal.stretch_effort(a, b) == 1.0
-    t, x, y = columns(a, b)
-    assert effort_sum(t, x, y, 0, 1, 1, 3, Stretch().scale(GRID), 10**9) == 4800
+    assert effort_sum(columns(a, b), *rows_of(a, b), Stretch().scale(GRID), 10**9) == 4800
 
 
 def test_the_paper_s_terms_and_the_units_of_the_grid():

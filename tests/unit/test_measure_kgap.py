@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 import shoal
 from shoal.errors import SettingsError, TooFewUsers, TooLarge
 from shoal.frame import Frame
+from shoal.kernels.kgap import rows_of
+from shoal.kernels.samples import samples_of
 from shoal.kernels.stretch import effort_sum
 from shoal.measure import Stretch
 from shoal.run import Run
@@ -70,15 +72,14 @@ def brute_force(people, users, kept):
     """All pairs, in whole numbers."""
     scale = Stretch().scale(people.frame)
     whole = scale.space_cap + scale.time_cap
-    counts, offsets = people.counts, people.offsets
+    counts, samples = people.counts, samples_of(people)
     efforts = np.full((len(users), len(people)), np.inf)
     for row, u in enumerate(users):
         for v in range(len(people)):
             if u == v:
                 continue
             a, b = (u, v) if (counts[u], -u) > (counts[v], -v) else (v, u)
-            ends = (offsets[a], offsets[a + 1], offsets[b], offsets[b + 1])
-            total = effort_sum(people.t, people.x, people.y, *ends, scale, whole * counts[a])
+            total = effort_sum(samples, rows_of(samples, a), rows_of(samples, b), scale, whole * counts[a])
             efforts[row, v] = total / (whole * counts[a])
     order = np.lexsort((np.broadcast_to(np.arange(len(people)), efforts.shape), np.rint(efforts * 1e12)))
     return order[:, :kept], np.take_along_axis(efforts, order[:, :kept], axis=1)

@@ -8,7 +8,7 @@ import pytest
 
 import shoal
 from shoal.measure import sweep, tails
-from shoal.measure.chart import Axis, Curve, chart
+from shoal.measure.chart import ChartAxis, Curve, chart
 from shoal.measure.plots import PLOTS, plots
 from tests.people import random_people
 
@@ -25,7 +25,7 @@ def drawn(text):
 
 def test_points_stand_where_they_belong():
     curve = Curve(name="line", x=[0, 5, 10], y=[0, 1, 0.5])
-    (line,), texts = drawn(chart("T", [curve], Axis(label="across"), Axis(label="up", percent=True)))
+    (line,), texts = drawn(chart("T", [curve], ChartAxis(label="across"), ChartAxis(label="up", percent=True)))
     (x0, y0), (x1, y1), (x2, y2) = line
     assert x1 == pytest.approx((x0 + x2) / 2)
     assert y1 < y2 < y0  # up is less
@@ -35,7 +35,7 @@ def test_points_stand_where_they_belong():
 
 def test_a_log_axis_shows_decades_and_leaves_out_what_it_can_t():
     curve = Curve(name="line", x=[0, 1, 10, 100, np.nan, np.inf], y=[1, 1, 2, 3, 4, 5])
-    (line,), texts = drawn(chart("T", [curve], Axis(label="x", log=True), Axis(label="y", low=0)))
+    (line,), texts = drawn(chart("T", [curve], ChartAxis(label="x", log=True), ChartAxis(label="y", low=0)))
     assert len(line) == 3
     assert line[1][0] == pytest.approx((line[0][0] + line[2][0]) / 2)
     assert {"1", "10", "100"} <= set(texts)
@@ -43,14 +43,14 @@ def test_a_log_axis_shows_decades_and_leaves_out_what_it_can_t():
 
 def test_values_beyond_the_axis_stay_inside():
     curve = Curve(name="line", x=[-5, 0, 1, 9], y=[0, 0, 1, 1])
-    (line,), _ = drawn(chart("T", [curve], Axis(label="x", low=0, high=1), Axis(label="y")))
+    (line,), _ = drawn(chart("T", [curve], ChartAxis(label="x", low=0, high=1), ChartAxis(label="y")))
     assert line[0][0] == line[1][0]
     assert line[2][0] == line[3][0]
 
 
 def test_texts_are_escaped_and_empty_curves_are_fine():
     curves = [Curve(name="<script>&", x=[], y=[]), Curve(name="one", x=[3], y=[0])]
-    text = chart("a < b", curves, Axis(label="x"), Axis(label="y"))
+    text = chart("a < b", curves, ChartAxis(label="x"), ChartAxis(label="y"))
     assert "<script>" not in text
     assert "<script>&" in drawn(text)[1]
     assert "<circle" in text

@@ -8,6 +8,7 @@ import pytest
 import shoal
 from shoal.errors import SettingsError
 from shoal.kernels.held import held_samples
+from shoal.kernels.samples import Samples
 from shoal.measure import precision
 from shoal.measure.precision import samples_in_boxes
 from tests.oracle.precision import slow_precision
@@ -75,7 +76,8 @@ def test_samples_beside_between_and_after_the_boxes():
     x = np.array([0, 7, 0, 2, 0], np.int32)
     boxes = np.array([[0, 1, 0, 2, 0, 0], [4, 6, 2, 2, 0, 0]], np.int32)
     ends = np.array([0, 1])
-    held, costs = held_samples(t, x, np.zeros_like(t), np.array([0, 5]), ends, np.array([0]), np.array([0, 2]), boxes)
+    samples = Samples(t, x, np.zeros_like(t), np.array([0, 5]))
+    held, costs = held_samples(samples, ends, np.array([0]), np.array([0, 2]), boxes)
     assert held.tolist() == [1, 1]
     assert costs.tolist() == [(2 * (3 + 1) + 3 * (1 + 1)) / 2]
 

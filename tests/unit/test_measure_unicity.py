@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import shoal
 from shoal.errors import SettingsError
 from shoal.frame import Frame
+from shoal.kernels.samples import samples_of
 from shoal.kernels.unicity import Coarse, draw_points
 from shoal.measure.unicity import resolution_text
 from shoal.run import Run
@@ -63,14 +64,14 @@ def test_the_points_of_a_user_are_nested_distinct_and_drawn_fairly():
     t = np.repeat(np.arange(6, dtype=np.int32), 2)  # six points at the resolution, two samples in each
     x = np.arange(12, dtype=np.int32) % 2
     people = build(users, t, x, x, labels=pa.array(["a"]), frame=Frame(crs=None))
-    arrays = (people.offsets, people.t, people.x, people.y)
+    samples = samples_of(people)
     coarse, one = Coarse(0, 60, 60, 100, 1000), np.zeros(1, np.int64)
     firsts = np.zeros(6, int)
     for seed in range(3000):
-        counts, points = draw_points(*arrays, coarse, one, 8, seed)
+        counts, points = draw_points(samples, coarse, one, 8, seed)
         assert counts.tolist() == [6]
         assert sorted(points[0, :6, 0].tolist()) == [0, 1, 2, 3, 4, 5]
-        _, fewer = draw_points(*arrays, coarse, one, 3, seed)
+        _, fewer = draw_points(samples, coarse, one, 3, seed)
         assert (fewer[0] == points[0, :3]).all()
         firsts[points[0, 0, 0]] += 1
     assert abs(firsts - 500).max() < 100  # five standard deviations

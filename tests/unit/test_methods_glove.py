@@ -10,7 +10,7 @@ import pytest
 import shoal
 from shoal.errors import CannotCheck, SettingsError, TooFewUsers
 from shoal.frame import Frame
-from shoal.kernels.stretch import box_effort, box_reach
+from shoal.kernels.stretch import RowRange, StretchedBoxes, Weights, box_effort, box_reach
 from shoal.layouts import Boxes
 from shoal.measure.stretch import Stretch
 from shoal.methods.glove import Glove
@@ -73,11 +73,11 @@ def fast_effort(frame):
     scale = Stretch().scale(frame)
 
     def effort(a, b, n_a, n_b, terms):
-        boxes = np.array([*a, *b], np.int32)
-        reach = np.empty(len(boxes), np.int32)
-        box_reach(boxes, 0, len(a), reach)
-        box_reach(boxes, len(a), len(boxes), reach)
-        return box_effort(boxes, reach, 0, len(a), len(a), len(boxes), n_a, n_b, scale, np.inf)
+        boxes = StretchedBoxes(np.array([*a, *b], np.int32), np.empty(len(a) + len(b), np.int32))
+        rows = RowRange(0, len(a)), RowRange(len(a), len(a) + len(b))
+        for own in rows:
+            box_reach(boxes, *own)
+        return box_effort(boxes, *rows, Weights(n_a, n_b), scale, np.inf)
 
     return effort
 

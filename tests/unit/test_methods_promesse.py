@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 import shoal
 from shoal.errors import SettingsError
 from shoal.kernels.smooth import most_points
+from shoal.kernels.tracks import tracks_of
 from shoal.run import Run
 from tests.draws import examples
 from tests.oracle import promesse as slow
@@ -102,7 +103,7 @@ def test_room_is_always_enough():
         for pace_m in (10.0, 100.0, 1e3, 1e4, 1e5):
             fixes, step_m = walk(int(pace_m), corner=corner, pace_m=pace_m, fixes=20), pace_m / 10
             traces, most = traces_of({"a": fixes}), np.empty(1, np.int64)
-            most_points(traces.offsets, traces.lng, traces.lat, step_m, 0, 1, most)
+            most_points(tracks_of(traces), step_m, 0, 1, most)
             assert len(slow.smooth(fixes, step_m)[0]) <= most[0]
 
 

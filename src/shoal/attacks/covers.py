@@ -10,6 +10,7 @@ from shoal.attacks.features import box_costs
 from shoal.attacks.knowledge import anyone, percent, promised
 from shoal.attacks.outcome import Outcome, rate
 from shoal.attacks.scene import draw_victims
+from shoal.intervals import Z95
 from shoal.run import LOCAL, Run
 from shoal.verifier.arrays import blocks, distinct, spread, starts_of
 from shoal.verifier.cover import cover_pairs
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["intersect_covers_attack", "intersections"]
 
-_Z = 1.959963984540054
 _RAW_COST = 2.0  # of one granule, Δt·(Δx+Δy)
 
 
@@ -114,7 +114,7 @@ def _row(scene: Scene, drawn: NDArray[np.int64], users: NDArray[np.int64], kinds
     ends = starts_of(counts)[:-1]
     before, after = (np.add.reduceat(box_costs(boxes), ends) / counts for boxes in (own, met))
     left = after / before
-    reach = _Z * left.std() / np.sqrt(len(left))
+    reach = Z95 * left.std() / np.sqrt(len(left))
     people = np.add.reduceat(
         scene.records.unique.weights[kinds], starts_of(np.unique(users, return_counts=True)[1])[:-1]
     )

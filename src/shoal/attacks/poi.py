@@ -1,4 +1,4 @@
-"""The attack `poi`: the places where people stay, looked for in what was published (004, Sec. V-B)."""
+"""The attack `poi`: the places where people stay, looked for in what was published (Promesse, Sec. V-B)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from shoal.attacks.knowledge import percent
 from shoal.attacks.outcome import Outcome, rate
 from shoal.errors import CannotCheck, SettingsError
 from shoal.kernels.geodesy import places as geocentric_places
-from shoal.kernels.stays import find_stays, match_places, merge_stays
+from shoal.kernels.stays import FoundStays, StayRule, find_stays, match_places, merge_stays
+from shoal.kernels.tracks import SpaceTracks
 from shoal.lists import even_ranges, offsets_of, take_lists
 from shoal.run import LOCAL, Run
 
@@ -23,14 +24,14 @@ if TYPE_CHECKING:
     from shoal.seen.pairs import Pairs, Track
     from shoal.traces import Traces
 
-__all__ = ["Places", "places_of", "poi_attack", "poi_scores", "stays_of"]
+__all__ = ["StayPlaces", "places_of", "poi_attack", "poi_scores", "stays_of"]
 
 DIAMETER_M, STAY_S, MATCH_M = 200, 900, 100
 _BLOCK = 1 << 20  # fixes between two looks at Ctrl-C
 
 
 @dataclass(frozen=True, eq=False)
-class Places:
+class StayPlaces:
     """Places in space (metres from the Earth's centre): trace t has those from offsets[t] to offsets[t+1]."""
 
     offsets: NDArray[np.int64]
@@ -45,6 +46,11 @@ class Places:
     def counts(self) -> NDArray[np.int64]:
         """How many places each trace has."""
         return np.diff(self.offsets)
+
+    @property
+    def tracks(self) -> SpaceTracks:
+        """The places as kernels take them."""
+        return SpaceTracks(self.offsets, self.x, self.y, self.z)
 
 
 def poi_attack(
@@ -61,8 +67,8 @@ def poi_attack(
 
     A stay is a run of fixes within `diameter_m` for `stay_s` at least; stays near each other are one place. Places
     found in a record are matched with those of the trace it was made of, within `match_m`. Output: precision, recall
-    and F-score (004, Def. 2-4), the mean over traces that have places; `success` is the share of these traces of which
-    a place was found. The control finds all of them: it is the same extraction on the raw data.
+    and F-score (Promesse, Def. 2-4), the mean over traces that have places; `success` is the share of these traces of
+    which a place was found. The control finds all of them: it is the same extraction on the raw data.
     Guarantee: nothing is left to chance. Cost: linear in the number of fixes.
     """
     settings = {"diameter_m": diameter_m, "stay_s": stay_s, "match_m": match_m}
@@ -118,11 +124,9 @@ def poi_scores(
     order = np.argsort(traces, kind="stable")
     _, rows = take_lists(seen.offsets, order)
     per_trace = np.bincount(traces, weights=seen.counts, minlength=len(pairs.original)).astype(np.int64)
-    found = Places(offsets_of(per_trace), seen.x[rows], seen.y[rows], seen.z[rows])
+    found = StayPlaces(offsets_of(per_trace), seen.x[rows], seen.y[rows], seen.z[rows])
     matched = np.empty(len(pairs.original), np.int64)
-    match_places(
-        real.offsets, real.x, real.y, real.z, found.offsets, found.x, found.y, found.z, float(match_m), matched
-    )
+    match_places(real.tracks, found.tracks, float(match_m), matched)
     return Scores(real.counts, found.counts, matched)
 
 
@@ -133,7 +137,7 @@ def places_of(
     stay_s: float = STAY_S,
     run: Run = LOCAL,
     advance: Callable[[float], None] = lambda _: None,
-) -> Places:
+) -> StayPlaces:
     """Return the places where traces stay: stays within half the diameter of each other are one."""
     x, y, z = (np.empty(len(traces.ms)) for _ in range(3))
     size = len(traces.ms)
@@ -144,8 +148,8 @@ def places_of(
     )
     x, y, z = (_means(column, starts, stops) for column in (x, y, z))
     merged = np.empty(len(counts), np.int64)
-    end = merge_stays(offsets_of(counts), x, y, z, diameter_m / 2, merged)
-    return Places(offsets_of(merged), x[:end], y[:end], z[:end])
+    end = merge_stays(SpaceTracks(offsets_of(counts), x, y, z), diameter_m / 2, merged)
+    return StayPlaces(offsets_of(merged), x[:end], y[:end], z[:end])
 
 
 def stays_of(
@@ -173,12 +177,12 @@ def stays_of(
     """
     counts = np.empty(len(offsets) - 1, np.int64)
     found: dict[int, tuple[NDArray[np.int64], NDArray[np.int64]]] = {}
+    points, rule = SpaceTracks(offsets, x, y, z), StayRule(float(diameter_m), int(1000 * stay_s), flat)
 
     def work(first: int, last: int) -> None:
         room = int(offsets[last] - offsets[first]) // 2 + 1
         starts, stops = np.empty(room, np.int64), np.empty(room, np.int64)
-        where = offsets, ms, x, y, z, flat, float(diameter_m), int(1000 * stay_s)
-        n = find_stays(*where, first, last, counts, starts, stops)
+        n = find_stays(points, ms, rule, first, last, FoundStays(counts, starts, stops))
         found[first] = starts[:n].copy(), stops[:n].copy()
         advance(int(offsets[last] - offsets[first]))
 

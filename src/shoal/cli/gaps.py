@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from shoal.run import Run
     from shoal.trajectories import Trajectories
 
-__all__ = ["Findings", "find_gaps", "refuse_plots", "save_gaps", "save_plots", "show_gaps"]
+__all__ = ["Exposure", "find_gaps", "refuse_plots", "save_gaps", "save_plots", "show_gaps"]
 
 _DRAWN = 1000  # people whose k-gap is measured again at every level of the sweep, for its picture
 _WORDS = {
@@ -41,7 +41,7 @@ _WORDS = {
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Findings:
+class Exposure:
     """All that is found about how hard people are to hide."""
 
     gaps: Gaps
@@ -66,12 +66,12 @@ class Findings:
 
 def find_gaps(
     people: Trajectories, k: Sequence[int], *, sample: int | None, seed: int, draw: bool, run: Run
-) -> Findings:
+) -> Exposure:
     """Measure k-gaps, and what explains them, for the least k."""
     gaps = k_gap(people, k, sample=sample, seed=seed, run=run)
     drawn = min(_DRAWN, len(gaps.users)) if draw else 0
     few = len(gaps.users) < 2
-    return Findings(
+    return Exposure(
         gaps=gaps,
         tails=tails(gaps, run=run),
         levels=sweep(people, k=min(k), sample=drawn, seed=seed, run=run),
@@ -89,19 +89,19 @@ def refuse_plots(folder: Path, *, overwrite: bool) -> None:
         refuse_existing([folder], overwrite=overwrite)
 
 
-def save_plots(found: Findings, folder: Path, *, overwrite: bool) -> None:
+def save_plots(found: Exposure, folder: Path, *, overwrite: bool) -> None:
     """Draw the pictures into a folder."""
     folder.mkdir(exist_ok=True)
     for name, text in plots(found.gaps, found.tails, found.levels).items():
         save_file(text.encode(), folder / name, overwrite=overwrite)
 
 
-def save_gaps(found: Findings, path: Path, *, overwrite: bool) -> None:
+def save_gaps(found: Exposure, path: Path, *, overwrite: bool) -> None:
     """Save everybody's k-gaps: uid, k, gap, space, time. They name people: the file is private."""
     save_table(found.gaps.table(), path, overwrite=overwrite)
 
 
-def show_gaps(found: Findings) -> None:
+def show_gaps(found: Exposure) -> None:
     """Write the figures, and what they mean."""
     gaps = found.gaps
     show(f"How hard people are to hide among k: k-gaps of {len(gaps.users):,} of {len(gaps.people):,} people")
@@ -160,7 +160,7 @@ def _figures(gaps: Gaps, column: int) -> dict[str, Any]:
     }
 
 
-def _meaning(found: Findings) -> list[str]:
+def _meaning(found: Exposure) -> list[str]:
     """Say what the figures mean for publishing."""
     least = min(found.by_k(), key=lambda row: int(row["k"]))
     k, hidden = least["k"], least["hidden"]

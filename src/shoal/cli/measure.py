@@ -19,7 +19,7 @@ from shoal.tables import refuse_table, save_rows
 from shoal.units import parse_metres, parse_seconds
 
 if TYPE_CHECKING:
-    from shoal.cli.gaps import Findings
+    from shoal.cli.gaps import Exposure
     from shoal.frame import Frame
     from shoal.measure.unicity import Resolution
 
@@ -106,7 +106,7 @@ def _refuse(
 
 
 def _save(
-    found: Findings | None, rows: tuple[Unicity, ...], output: Path | None, plots: Path | None, *, overwrite: bool
+    found: Exposure | None, rows: tuple[Unicity, ...], output: Path | None, plots: Path | None, *, overwrite: bool
 ) -> None:
     if output is not None and found is not None:
         save_gaps(found, output, overwrite=overwrite)

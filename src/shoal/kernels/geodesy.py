@@ -8,12 +8,16 @@ plane, bent down by the mean radius of the Earth.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, NamedTuple
 
 from shoal.jit import jit
 
+if TYPE_CHECKING:
+    from shoal.jit import Floats
+
 __all__ = [
     "EARTH_M",
+    "Vector",
     "across",
     "arc_m",
     "chord_m",
@@ -34,32 +38,41 @@ _RADIANS = math.pi / 180
 _DEGREES = 180 / math.pi
 
 
+class Vector(NamedTuple):
+    """A point in space, in metres from the centre of the Earth, or a direction as a unit vector."""
+
+    x: float
+    y: float
+    z: float
+
+
 @jit
-def geocentric(lng: Any, lat: Any) -> Any:
-    """Return the place of degrees in space, in metres from the centre of the Earth."""
+def geocentric(lng: float, lat: float) -> Vector:
+    """Return the point in space of a place in degrees."""
     phi, lam = lat * _RADIANS, lng * _RADIANS
     s, c = math.sin(phi), math.cos(phi)
     n = _A / math.sqrt(1.0 - _E2 * s * s)
-    return n * c * math.cos(lam), n * c * math.sin(lam), n * (1.0 - _E2) * s
+    return Vector(n * c * math.cos(lam), n * c * math.sin(lam), n * (1.0 - _E2) * s)
 
 
 @jit
-def place(x: Any, y: Any, z: Any) -> Any:
+def place(at: Vector) -> tuple[float, float]:
     """Return the degrees (lng, lat) of a point of the surface; exact for points of the ellipsoid."""
-    return math.atan2(y, x) * _DEGREES, math.atan2(z, (1.0 - _E2) * math.sqrt(x * x + y * y)) * _DEGREES
+    level = math.sqrt(at.x * at.x + at.y * at.y)
+    return math.atan2(at.y, at.x) * _DEGREES, math.atan2(at.z, (1.0 - _E2) * level) * _DEGREES
 
 
 @jit
-def place_after(lng: Any, lat: Any, x: Any, y: Any, z: Any, to_x: Any, to_y: Any, to_z: Any) -> Any:
-    """Return the degrees of a point of the surface, quickly if the point before it, of known degrees, is near.
+def place_after(lng: float, lat: float, at: Vector, to: Vector) -> tuple[float, float]:
+    """Return the degrees of the point `to` of the surface, quickly if the point `at`, of known degrees, is near.
 
     Each time an error of up to 3e-14 degrees is added to that of the point before.
     """
-    turn = x * to_y - y * to_x, x * to_x + y * to_y
-    level, to_level = math.sqrt(x * x + y * y), math.sqrt(to_x * to_x + to_y * to_y)
-    rise = level * to_z - z * to_level, (1.0 - _E2) * level * to_level + z * to_z / (1.0 - _E2)
+    turn = at.x * to.y - at.y * to.x, at.x * to.x + at.y * to.y
+    level, to_level = math.sqrt(at.x * at.x + at.y * at.y), math.sqrt(to.x * to.x + to.y * to.y)
+    rise = level * to.z - at.z * to_level, (1.0 - _E2) * level * to_level + at.z * to.z / (1.0 - _E2)
     if not (abs(turn[0]) < 1e-3 * turn[1] and abs(rise[0]) < 1e-3 * rise[1]):
-        return place(to_x, to_y, to_z)
+        return place(to)
     lng += _small_angle(turn[0] / turn[1])
     if abs(lng) > 180.0:
         lng -= math.copysign(360.0, lng)
@@ -67,69 +80,71 @@ def place_after(lng: Any, lat: Any, x: Any, y: Any, z: Any, to_x: Any, to_y: Any
 
 
 @jit
-def _small_angle(t: Any) -> Any:
+def _small_angle(t: float) -> float:
     """Return the arc tangent in degrees, exact below a thousandth."""
     return t * (1.0 - t * t * (1.0 / 3.0 - t * t * 0.2)) * _DEGREES
 
 
 @jit
-def places(lng: Any, lat: Any, x: Any, y: Any, z: Any) -> None:
-    """Write the geocentric coordinates of many places."""
+def places(lng: Floats, lat: Floats, x: Floats, y: Floats, z: Floats) -> None:
+    """Fill the geocentric coordinates of many places."""
     for i in range(len(lng)):
         x[i], y[i], z[i] = geocentric(lng[i], lat[i])
 
 
 @jit
-def upward(x: Any, y: Any, z: Any) -> Any:
+def upward(at: Vector) -> Vector:
     """Return the unit vector upwards at a point of the surface."""
-    w = z / (1.0 - _E2)
-    length = math.sqrt(x * x + y * y + w * w)
-    return x / length, y / length, w / length
+    w = at.z / (1.0 - _E2)
+    length = math.sqrt(at.x * at.x + at.y * at.y + w * w)
+    return Vector(at.x / length, at.y / length, w / length)
 
 
 @jit
-def across(up_x: Any, up_y: Any, up_z: Any) -> Any:
+def across(up: Vector) -> tuple[Vector, Vector]:
     """Return the unit vectors eastwards and northwards; at a pole, those of longitude 0."""
-    level = math.sqrt(up_x * up_x + up_y * up_y)
+    level = math.sqrt(up.x * up.x + up.y * up.y)
     if level < 1e-12:
-        return 0.0, 1.0, 0.0, -math.copysign(1.0, up_z), 0.0, 0.0
-    east_x, east_y = -up_y / level, up_x / level
-    return east_x, east_y, 0.0, -up_z * east_y, up_z * east_x, level
+        return Vector(0.0, 1.0, 0.0), Vector(-math.copysign(1.0, up.z), 0.0, 0.0)
+    east_x, east_y = -up.y / level, up.x / level
+    return Vector(east_x, east_y, 0.0), Vector(-up.z * east_y, up.z * east_x, level)
 
 
 @jit
-def chord_m(arc: Any) -> Any:
+def chord_m(arc: float) -> float:
     """Return the straight distance through the Earth that an arc of this length spans."""
     return 2.0 * EARTH_M * math.sin(min(arc / (2.0 * EARTH_M), math.pi / 2))
 
 
 @jit
-def arc_m(chord: Any) -> Any:
+def arc_m(chord: float) -> float:
     """Return the length of the arc over a straight distance."""
     return 2.0 * EARTH_M * math.asin(min(chord / (2.0 * EARTH_M), 1.0))
 
 
 @jit
-def move(x: Any, y: Any, z: Any, dx: Any, dy: Any, dz: Any, ahead: Any, down: Any) -> Any:
-    """Go from a point of the surface in a direction (a unit vector of the tangent plane); give the point below.
+def move(at: Vector, course: Vector, ahead: float, down: float) -> Vector:
+    """Return the point of the surface below the end of a step from `at` on a course (in the tangent plane).
 
     `ahead` and `down` are R sin(s/R) and R (1 - cos(s/R)) of the distance s to go.
     """
-    up_x, up_y, up_z = upward(x, y, z)
-    x, y, z = x + ahead * dx - down * up_x, y + ahead * dy - down * up_y, z + ahead * dz - down * up_z
+    up = upward(at)
+    x = at.x + ahead * course.x - down * up.x
+    y = at.y + ahead * course.y - down * up.y
+    z = at.z + ahead * course.z - down * up.z
     scale = _A / math.sqrt(x * x + y * y + z * z / (1.0 - _E2))
-    return x * scale, y * scale, z * scale
+    return Vector(x * scale, y * scale, z * scale)
 
 
 @jit
-def toward(x: Any, y: Any, z: Any, to_x: Any, to_y: Any, to_z: Any) -> Any:
+def toward(at: Vector, to: Vector) -> Vector:
     """Return the direction along the surface from one point to another; any, if they are opposite."""
-    up_x, up_y, up_z = upward(x, y, z)
-    dx, dy, dz = to_x - x, to_y - y, to_z - z
-    rise = dx * up_x + dy * up_y + dz * up_z
-    dx, dy, dz = dx - rise * up_x, dy - rise * up_y, dz - rise * up_z
+    up = upward(at)
+    dx, dy, dz = to.x - at.x, to.y - at.y, to.z - at.z
+    rise = dx * up.x + dy * up.y + dz * up.z
+    dx, dy, dz = dx - rise * up.x, dy - rise * up.y, dz - rise * up.z
     length = math.sqrt(dx * dx + dy * dy + dz * dz)
     if length < 1e-6:
-        east_x, east_y, east_z, _, _, _ = across(up_x, up_y, up_z)
-        return east_x, east_y, east_z
-    return dx / length, dy / length, dz / length
+        east, _ = across(up)
+        return east
+    return Vector(dx / length, dy / length, dz / length)

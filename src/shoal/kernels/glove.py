@@ -1,4 +1,4 @@
-"""How GLOVE makes one trajectory of two (000, Sec. 6.2): `mergeTrajectories` and `reshapeTrajectory`.
+"""How GLOVE merges two trajectories into one (GLOVE, Sec. 6.2): `mergeTrajectories` and `reshapeTrajectory`.
 
 A trajectory is an array of boxes t0, t1, x0, x1, y0, y1 (inclusive granules), sorted.
 """
@@ -10,12 +10,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.jit import jit
-from shoal.kernels.stretch import Scale, box_reach, first_is_longer, nearest_boxes
+from shoal.kernels.stretch import (
+    NearestBoxes,
+    RowRange,
+    StretchedBoxes,
+    Weights,
+    box_reach,
+    first_is_longer,
+    nearest_boxes,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.jit import Ints, Ints32
+    from shoal.kernels.samples import Samples
+    from shoal.kernels.stretch import Scale
 
 __all__ = ["merge_two_stage", "reshape", "two_stage"]
 
@@ -48,30 +58,30 @@ def _cover(boxes: Ints32, at: int, others: Ints32, other: int) -> None:
 
 
 @jit
-def _nearest(boxes: Ints32, n_queries: int, n_a: int, n_b: int, scale: Scale) -> Ints:
-    """Give, for each of the first boxes, which of the others is at the least effort, counted from these."""
-    reach = np.empty(len(boxes), np.int32)
-    box_reach(boxes, n_queries, len(boxes), reach)
-    at = np.empty(n_queries, np.int64)
-    parts = np.empty((2, n_queries), np.float64)
-    nearest_boxes(boxes, reach, 0, n_queries, n_queries, len(boxes), n_a, n_b, scale, at, parts[0], parts[1])
-    return at - n_queries
+def _nearest(edges: Ints32, size: int, weights: Weights, scale: Scale) -> Ints:
+    """Return, for each of the first `size` boxes, which of the others is at the least effort, counted from these."""
+    boxes = StretchedBoxes(edges, np.empty(len(edges), np.int32))
+    box_reach(boxes, size, len(edges))
+    parts = np.empty((2, size), np.float64)
+    nearest = NearestBoxes(np.empty(size, np.int64), parts[0], parts[1])
+    nearest_boxes(boxes, RowRange(0, size), RowRange(size, len(edges)), weights, scale, nearest)
+    return nearest.at - size
 
 
 @jit
-def two_stage(a: Ints32, b: Ints32, n_a: int, n_b: int, scale: Scale) -> Ints32:
+def two_stage(a: Ints32, b: Ints32, weights: Weights, scale: Scale) -> Ints32:
     """Return the boxes of `mergeTrajectories`, sorted; they may overlap in time.
 
     Stage A joins every box of the longer to the box of the shorter at least effort (the first of several). Stage B
-    joins what is left of the shorter to the box of stage A at least effort, which stands for n_a + n_b people. In both,
-    all matches are found before anything is stretched.
+    joins what is left of the shorter to the box of stage A at least effort, which stands for the people of both. In
+    both stages, all matches are found before anything is stretched.
     """
     both = np.concatenate((a, b))
-    if not first_is_longer(both, 0, len(a), len(a), len(both)):
+    if not first_is_longer(both, RowRange(0, len(a)), RowRange(len(a), len(both))):
         both = np.concatenate((b, a))
-        n_a, n_b = n_b, n_a
+        weights = Weights(weights.b, weights.a)
         a, b = b, a
-    at = _nearest(both, len(a), n_a, n_b, scale)
+    at = _nearest(both, len(a), weights, scale)
     joined = b.copy()
     matched = np.zeros(len(b), np.bool_)
     for i in range(len(a)):
@@ -81,7 +91,8 @@ def two_stage(a: Ints32, b: Ints32, n_a: int, n_b: int, scale: Scale) -> Ints32:
     joined = joined[matched]
     _sort(joined, len(joined))
     if len(left) > 0:
-        at = _nearest(np.concatenate((left, joined)), len(left), n_b, n_a + n_b, scale)
+        of_stages = Weights(weights.b, weights.a + weights.b)
+        at = _nearest(np.concatenate((left, joined)), len(left), of_stages, scale)
         for i in range(len(left)):
             _cover(joined, at[i], left, i)
         _sort(joined, len(joined))
@@ -130,8 +141,9 @@ def reshape(boxes: Ints32) -> Ints32:
 
 
 @jit
-def _with_samples(boxes: Ints32, t: Ints32, offsets: Ints, members: Ints) -> NDArray[np.bool_]:
-    """Tell which of the boxes, sorted and disjoint in time, have a sample of some member in their time."""
+def _with_samples(boxes: Ints32, samples: Samples, members: Ints) -> NDArray[np.bool_]:
+    """Return which of the boxes, sorted and disjoint in time, have a sample of some member in their time."""
+    t, offsets = samples.t, samples.offsets
     some = np.zeros(len(boxes), np.bool_)
     for m in members:
         b = 0
@@ -146,13 +158,11 @@ def _with_samples(boxes: Ints32, t: Ints32, offsets: Ints, members: Ints) -> NDA
 
 
 @jit
-def merge_two_stage(
-    a: Ints32, b: Ints32, n_a: int, n_b: int, scale: Scale, t: Ints32, offsets: Ints, members: Ints
-) -> Ints32:
-    """Merge two trajectories that stand for n_a and n_b people, the `members`; t and offsets are everybody's samples.
+def merge_two_stage(a: Ints32, b: Ints32, weights: Weights, scale: Scale, samples: Samples, members: Ints) -> Ints32:
+    """Return the boxes of two trajectories merged; together they stand for the `members`, whose samples are given.
 
     Reshaping may leave pieces that nobody was in: these are left out. Guarantee: sorted, disjoint in time, every sample
     of a member in exactly one box, and in every box a sample of some member.
     """
-    boxes = reshape(two_stage(a, b, n_a, n_b, scale))
-    return boxes[_with_samples(boxes, t, offsets, members)]
+    boxes = reshape(two_stage(a, b, weights, scale))
+    return boxes[_with_samples(boxes, samples, members)]

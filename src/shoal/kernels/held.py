@@ -10,26 +10,21 @@ from shoal.jit import jit
 
 if TYPE_CHECKING:
     from shoal.jit import Floats, Ints, Ints32
+    from shoal.kernels.samples import Samples
 
 __all__ = ["held_samples"]
 
 
 @jit
 def held_samples(
-    t: Ints32,
-    x: Ints32,
-    y: Ints32,
-    user_offsets: Ints,
-    owner_offsets: Ints,
-    owners: Ints,
-    box_offsets: Ints,
-    boxes: Ints32,
+    samples: Samples, owner_offsets: Ints, owners: Ints, box_offsets: Ints, boxes: Ints32
 ) -> tuple[Ints, Floats]:
-    """Count each box's samples of the record's owners; give (samples by box, owner cost by owner).
+    """Count each box's samples of the record's owners; return (samples by box, owner cost by owner).
 
     Record r has the boxes box_offsets[r]…, sorted and disjoint in time, and the owners owner_offsets[r]…. The owner
-    cost is the mean of Δt·(Δx+Δy) over those samples of hers that are in a box (003, Eq. 4); NaN if none is. Linear.
+    cost is the mean of Δt·(Δx+Δy) over the owner's samples that are in a box (k-scale, Eq. 4); NaN if none is. Linear.
     """
+    t, x, y, offsets = samples
     held = np.zeros(len(boxes), np.int64)
     costs = np.full(len(owners), np.nan)
     for r in range(len(box_offsets) - 1):
@@ -37,7 +32,7 @@ def held_samples(
             b = box_offsets[r]
             inside = 0
             total = 0.0
-            for s in range(user_offsets[owners[p]], user_offsets[owners[p] + 1]):
+            for s in range(offsets[owners[p]], offsets[owners[p] + 1]):
                 while b < box_offsets[r + 1] and boxes[b, 1] < t[s]:
                     b += 1
                 if b == box_offsets[r + 1]:

@@ -1,16 +1,17 @@
-"""The k-1 users at the least stretch effort, exactly, with few efforts computed (000, Eq. 10-11).
+"""The k-1 users at the least stretch effort, exactly, with few efforts computed (GLOVE, Eq. 10-11).
 
 An effort is the mean, over the samples of the longer user a, of the least (space + time) to the samples of b. It is
-never less than the least space plus the least time, each sought alone; and those are cheap:
+never less than the least space plus the least time, each looked for alone; and those are cheap:
 
 - space: a user's positions are a few *places*, boxes that hold them all. No sample is nearer to b than its place is
   to the nearest place of b.
 - time: the duration is cut into equal bins; for every user and bin, the *gap* says how far b's nearest sample is from
   any instant in it, at least. One byte each, rounded down.
 
-From the sum of these floors over a's samples, the effort itself grows as sample after sample is replaced by what it
-truly costs; as soon as it is above the effort of the k-1st nearest so far, the user is left. Users come in the order of
-their floors, so that few are begun. No user is left for any other reason: the result is that of looking at everybody.
+A floor is a lower bound of the effort. It starts as the sum of both floors over a's samples and grows as sample after
+sample is replaced by what it truly costs; as soon as it is above the effort of the k-1st nearest so far, the user is
+skipped. Users are tried in the order of their floors, so that few efforts are begun. No user is skipped for any other
+reason: the result is that of comparing with everybody.
 """
 
 from __future__ import annotations
@@ -21,17 +22,19 @@ import numpy as np
 
 from shoal.jit import jit
 from shoal.kernels.sort import fill_order
-from shoal.kernels.stretch import TIE, any_sample, near_sample, nearest_parts
+from shoal.kernels.stretch import TIE, RowRange, any_sample, near_sample, nearest_parts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.jit import Floats, Ints, Ints32
+    from shoal.kernels.samples import Samples
     from shoal.kernels.stretch import Scale
 
 __all__ = [
     "MOST_PLACES",
     "Floors",
+    "SpaceOrder",
     "effort_from",
     "fill_gaps",
     "fill_places",
@@ -39,6 +42,7 @@ __all__ = [
     "mean_parts",
     "nearest_users",
     "rough_floor",
+    "rows_of",
     "space_floor",
     "time_floor",
 ]
@@ -49,17 +53,15 @@ _GUESSED = 32  # users to either side, in the order by space, among whom the fir
 
 
 class Floors(NamedTuple):
-    """Everybody's samples, and what floors are made of.
+    """Everybody's samples, what a stretch costs, and what floors are made of.
 
-    User u has the samples offsets[u]…offsets[u+1], at most as many places from places[u] on, n_places[u] of them, the
-    one with the most samples first: `box` (x0, x1, y0, y1) and `weight`, the samples in it. `place` says which of her
-    places a sample is in, `bin` in which part of time. gaps[u, bin] is in steps of `step`. `hull` holds all her places.
+    User u has n_places[u] places from row places[u] on, the one with the most samples first: `box` (x0, x1, y0, y1) and
+    `weight`, the number of samples in it. `place` is the place that a sample is in, counted from the user's first, and
+    `bin` its part of time. gaps[u, bin] is in steps of `step`. `hull` is the box around all places of a user.
     """
 
-    offsets: Ints
-    t: Ints32
-    x: Ints32
-    y: Ints32
+    samples: Samples
+    scale: Scale
     place: NDArray[np.uint8]
     bin: NDArray[np.uint16]
     places: Ints
@@ -71,24 +73,46 @@ class Floors(NamedTuple):
     step: int
 
 
+class SpaceOrder(NamedTuple):
+    """All users in an order in which neighbours are likely to be alike, and each user's rank in it."""
+
+    users: Ints
+    rank: Ints
+
+
+class _Room(NamedTuple):
+    """Room to search for the nearest of one user after the other.
+
+    `away` is what `space_floor` fills; tried[v] is the last user with whom v was compared as a first guess; `left` are
+    the users who remain, `floor` their floors and `order` the order of these.
+    """
+
+    away: Ints
+    tried: Ints32
+    left: Ints
+    floor: Floats
+    order: Ints
+
+
 @jit
-def fill_gaps(floors: Floors, scale: Scale, begin: int, width: int, start: int, stop: int) -> None:
-    """Fill `bin` and `gaps` of users start…stop, for bins `width` slots wide from slot `begin` on."""
+def fill_gaps(floors: Floors, begin: int, width: int, start: int, stop: int) -> None:
+    """Fill `bin` and `gaps` of users start…stop-1, for bins `width` slots wide from slot `begin` on."""
+    t, offsets, scale = floors.samples.t, floors.samples.offsets, floors.scale
     for u in range(start, stop):
-        s = floors.offsets[u]
-        end = floors.offsets[u + 1]
+        s = offsets[u]
+        end = offsets[u + 1]
         for p in range(s, end):
-            floors.bin[p] = (int(floors.t[p]) - begin) // width
+            floors.bin[p] = (int(t[p]) - begin) // width
         for b in range(floors.gaps.shape[1]):
             first = begin + b * width
             last = first + width - 1
-            while s < end and floors.t[s] < first:
+            while s < end and t[s] < first:
                 s += 1
             away = scale.time_cap
             if s < end:
-                away = min(away, scale.time * max(0, int(floors.t[s]) - last))
-            if s > floors.offsets[u]:
-                away = min(away, scale.time * (first - int(floors.t[s - 1])))
+                away = min(away, scale.time * max(0, int(t[s]) - last))
+            if s > offsets[u]:
+                away = min(away, scale.time * (first - int(t[s - 1])))
             floors.gaps[u, b] = away // floors.step
 
 
@@ -108,7 +132,7 @@ def _enclose(x: Ints32, y: Ints32, rows: Ints, start: int, stop: int, box: Ints3
 
 @jit
 def _split(values: Ints32, rows: Ints, start: int, stop: int, at: int) -> int:
-    """Bring the rows with values up to `at` to the front; give where the others begin."""
+    """Move the rows with values up to `at` to the front; return where the others begin."""
     front = start
     for r in range(start, stop):
         if values[rows[r]] <= at:
@@ -119,18 +143,18 @@ def _split(values: Ints32, rows: Ints, start: int, stop: int, at: int) -> int:
 
 @jit
 def fill_places(floors: Floors, start: int, stop: int) -> None:
-    """Fill the places of users start…stop: halve the box with the most samples × extent until there is no room."""
+    """Fill the places of users start…stop-1: halve the box with the most samples × extent until there is no room."""
+    samples = floors.samples
     starts = np.empty(MOST_PLACES + 1, np.int64)
     boxes = np.empty((MOST_PLACES, 4), np.int32)
     fewest = np.empty(MOST_PLACES)
     order = np.empty(MOST_PLACES, np.int64)
     for u in range(start, stop):
-        first = floors.offsets[u]
-        rows = np.arange(first, floors.offsets[u + 1])
+        rows = np.arange(samples.offsets[u], samples.offsets[u + 1])
         room = floors.places[u + 1] - floors.places[u]
         starts[0] = 0
         starts[1] = len(rows)
-        _enclose(floors.x, floors.y, rows, 0, len(rows), boxes[0])
+        _enclose(samples.x, samples.y, rows, 0, len(rows), boxes[0])
         floors.hull[u] = boxes[0]
         n = 1
         while n < room:
@@ -146,16 +170,16 @@ def fill_places(floors: Floors, start: int, stop: int) -> None:
             low, high = starts[widest], starts[widest + 1]
             west, east, south, north = boxes[widest]
             if int(east) - west >= int(north) - south:
-                cut = _split(floors.x, rows, low, high, (int(west) + east) // 2)
+                cut = _split(samples.x, rows, low, high, (int(west) + east) // 2)
             else:
-                cut = _split(floors.y, rows, low, high, (int(south) + north) // 2)
+                cut = _split(samples.y, rows, low, high, (int(south) + north) // 2)
             for g in range(n, widest, -1):
                 starts[g + 1] = starts[g]
                 if g < n:
                     boxes[g + 1] = boxes[g]
             starts[widest + 1] = cut
-            _enclose(floors.x, floors.y, rows, low, cut, boxes[widest])
-            _enclose(floors.x, floors.y, rows, cut, high, boxes[widest + 1])
+            _enclose(samples.x, samples.y, rows, low, cut, boxes[widest])
+            _enclose(samples.x, samples.y, rows, cut, high, boxes[widest + 1])
             n += 1
         for g in range(n):
             fewest[g] = starts[g] - starts[g + 1]
@@ -176,8 +200,9 @@ def _apart(low: int, high: int, other_low: int, other_high: int) -> int:
 
 
 @jit
-def rough_floor(floors: Floors, a: int, b: int, scale: Scale) -> int:
-    """Return a floor of the sum of efforts: a's first place alone, and whatever is around b."""
+def rough_floor(floors: Floors, a: int, b: int) -> int:
+    """Return a floor of the sum of efforts from a's first place alone to the hull of b."""
+    scale = floors.scale
     g = floors.places[a]
     box = floors.box
     hull = floors.hull
@@ -186,9 +211,12 @@ def rough_floor(floors: Floors, a: int, b: int, scale: Scale) -> int:
 
 
 @jit
-def space_floor(floors: Floors, a: int, b: int, scale: Scale, most: float, away: Ints) -> int:
-    """Return a floor of the sum of efforts by space alone, and fill that of a sample in each place of a."""
-    box = floors.box
+def space_floor(floors: Floors, a: int, b: int, most: float, away: Ints) -> int:
+    """Return a floor of the sum of efforts by space alone, and fill that of a sample in each place of a.
+
+    Stop as soon as it is above `most`; `away` is complete only if it is not.
+    """
+    box, scale = floors.box, floors.scale
     begin = floors.places[b]
     end = begin + floors.n_places[b]
     total = 0
@@ -211,34 +239,40 @@ def time_floor(floors: Floors, a: int, b: int) -> int:
     """Return a floor of the sum of efforts by time alone."""
     gaps = floors.gaps[b]
     total = 0
-    for p in range(floors.offsets[a], floors.offsets[a + 1]):
+    for p in range(floors.samples.offsets[a], floors.samples.offsets[a + 1]):
         total += int(gaps[floors.bin[p]])
     return total * floors.step
 
 
 @jit
-def effort_from(floors: Floors, a: int, b: int, scale: Scale, floor: int, most: float, away: Ints) -> int:
-    """Return the sum of efforts from a's samples to b's, or something above `most` that it is not less than.
+def effort_from(floors: Floors, a: int, b: int, floor: int, most: float, away: Ints) -> int:
+    """Return the sum of efforts from a's samples to b's; if it is above `most`, some floor of it above `most`.
 
     `floor` is the floor of it by space and time, and `away` what `space_floor` filled.
     """
-    t, x, y = floors.t, floors.x, floors.y
+    samples, scale = floors.samples, floors.scale
+    t = samples.t
     gaps = floors.gaps[b]
-    b0 = floors.offsets[b]
-    b1 = floors.offsets[b + 1]
-    j = b0
+    others = rows_of(samples, b)
+    j = others.start
     total = floor
-    for i in range(floors.offsets[a], floors.offsets[a + 1]):
-        while j < b1 and t[j] < t[i]:
+    for i in range(samples.offsets[a], samples.offsets[a + 1]):
+        while j < others.stop and t[j] < t[i]:
             j += 1
         by_space = away[floors.place[i]]
-        best, _ = near_sample(t, x, y, i, b0, b1, j, scale, by_space)
+        best, _ = near_sample(samples, i, others, j, scale, by_space)
         if best > scale.time_cap + by_space:
-            best, _ = any_sample(t, x, y, i, b0, b1, scale)
+            best, _ = any_sample(samples, i, others, scale)
         total += best - by_space - int(gaps[floors.bin[i]]) * floors.step
         if total > most:
             break
     return total
+
+
+@jit
+def rows_of(samples: Samples, u: int) -> RowRange:
+    """Return the rows of a user's samples."""
+    return RowRange(samples.offsets[u], samples.offsets[u + 1])
 
 
 @jit
@@ -253,13 +287,13 @@ def longer(offsets: Ints, u: int, v: int) -> tuple[int, int]:
 
 @jit
 def _key(effort: float) -> float:
-    """Return what efforts are compared by: they are equal if they are to TIE."""
+    """Return the number that efforts are compared by: an effort in whole multiples of TIE."""
     return float(np.rint(effort / TIE))
 
 
 @jit
 def _insert(near: Ints, efforts: Floats, user: int, effort: float) -> None:
-    """Insert a user where her effort belongs; efforts equal to TIE keep canonical order."""
+    """Insert a user where their effort belongs; efforts equal to TIE keep canonical order."""
     p = len(near) - 1
     key = _key(effort)
     last = _key(efforts[p])
@@ -277,106 +311,98 @@ def _insert(near: Ints, efforts: Floats, user: int, effort: float) -> None:
 
 
 @jit
-def _try(floors: Floors, u: int, v: int, scale: Scale, near: Ints, efforts: Floats, away: Ints) -> None:
-    """Compute the effort of two users, as far as it may be among the nearest, and insert it."""
-    a, b = longer(floors.offsets, u, v)
-    whole = float(scale.space_cap + scale.time_cap) * (floors.offsets[a + 1] - floors.offsets[a])
+def _try(floors: Floors, u: int, v: int, near: Ints, efforts: Floats, away: Ints) -> None:
+    """Compute the effort of two users, as far as v may be among the nearest of u, and insert it."""
+    offsets, scale = floors.samples.offsets, floors.scale
+    a, b = longer(offsets, u, v)
+    whole = float(scale.space_cap + scale.time_cap) * (offsets[a + 1] - offsets[a])
     most = (efforts[-1] + TIE) * whole
-    floor = space_floor(floors, a, b, scale, np.inf, away) + time_floor(floors, a, b)
-    total = effort_from(floors, a, b, scale, floor, most, away)
+    floor = space_floor(floors, a, b, np.inf, away) + time_floor(floors, a, b)
+    total = effort_from(floors, a, b, floor, most, away)
     if total <= most:
         _insert(near, efforts, v, total / whole)
 
 
 @jit
-def _first_guesses(
-    floors: Floors,
-    u: int,
-    some: Ints,
-    scale: Scale,
-    near: Ints,
-    efforts: Floats,
-    away: Ints,
-    tried: Ints32,
-    order: Ints,
-) -> int:
-    """Try the most likely of some users, so that there is something to beat; give how many were tried."""
+def _first_guesses(floors: Floors, u: int, some: Ints, near: Ints, efforts: Floats, room: _Room) -> int:
+    """Try the most likely of some users, so that there is something to beat; return how many were tried."""
+    offsets = floors.samples.offsets
     guesses = np.full(len(some), np.inf)
     for n in range(len(some)):
         if some[n] != u:
-            a, b = longer(floors.offsets, u, some[n])
-            total = space_floor(floors, a, b, scale, np.inf, away) + time_floor(floors, a, b)
-            guesses[n] = total / (floors.offsets[a + 1] - floors.offsets[a])
-    fill_order(guesses, order, len(some))
+            a, b = longer(offsets, u, some[n])
+            total = space_floor(floors, a, b, np.inf, room.away) + time_floor(floors, a, b)
+            guesses[n] = total / (offsets[a + 1] - offsets[a])
+    fill_order(guesses, room.order, len(some))
     likely = min(len(some) - 1, len(near) + _MORE_GUESSES)
     for rank in range(likely):
-        v = some[order[rank]]
-        tried[v] = u
-        _try(floors, u, v, scale, near, efforts, away)
+        v = some[room.order[rank]]
+        room.tried[v] = u
+        _try(floors, u, v, near, efforts, room.away)
     return likely
 
 
 @jit
-def nearest_users(
-    floors: Floors, scale: Scale, users: Ints, by_space: Ints, where: Ints, near: Ints, efforts: Floats, counts: Ints
-) -> None:
+def nearest_users(floors: Floors, users: Ints, order: SpaceOrder, near: Ints, efforts: Floats, counts: Ints) -> None:
     """Fill the others at the least stretch effort to some users, nearest first, ties in canonical order.
 
-    by_space is an order of all users in which neighbours are likely to be alike, where[u] a user's place in it; the
-    result does not depend on it. counts gets efforts begun, and floors of both kinds, space and time.
+    The result does not depend on `order`. counts[0] is raised by the efforts begun, counts[1] by the floors of space,
+    counts[2] by those of time.
     """
-    n_users = len(floors.offsets) - 1
+    offsets, scale = floors.samples.offsets, floors.scale
+    n_users = len(offsets) - 1
     kept = near.shape[1]
-    away = np.empty(MOST_PLACES, np.int64)
-    left = np.empty(n_users, np.int64)
-    floor = np.empty(n_users)
-    order = np.empty(n_users, np.int64)
-    tried = np.full(n_users, -1, np.int32)
+    room = _Room(
+        np.empty(MOST_PLACES, np.int64),
+        np.full(n_users, -1, np.int32),
+        np.empty(n_users, np.int64),
+        np.empty(n_users),
+        np.empty(n_users, np.int64),
+    )
     whole = float(scale.space_cap + scale.time_cap)
     reach = max(_GUESSED, kept)
     for q in range(len(users)):
         u = users[q]
         near[q] = -1
         efforts[q] = np.inf
-        low = max(0, min(where[u] - reach, n_users - 2 * reach - 1))
-        some = by_space[low : low + 2 * reach + 1]
-        counts[0] += _first_guesses(floors, u, some, scale, near[q], efforts[q], away, tried, order)
+        low = max(0, min(order.rank[u] - reach, n_users - 2 * reach - 1))
+        some = order.users[low : low + 2 * reach + 1]
+        counts[0] += _first_guesses(floors, u, some, near[q], efforts[q], room)
         n = 0
         for v in range(n_users):
-            if v == u or tried[v] == u:
+            if v == u or room.tried[v] == u:
                 continue
-            a, b = longer(floors.offsets, u, v)
-            length = floors.offsets[a + 1] - floors.offsets[a]
+            a, b = longer(offsets, u, v)
+            length = offsets[a + 1] - offsets[a]
             most = (efforts[q, kept - 1] + TIE) * whole * length
-            if rough_floor(floors, a, b, scale) > most:
+            if rough_floor(floors, a, b) > most:
                 continue
             counts[1] += 1
-            total = space_floor(floors, a, b, scale, most, away)
+            total = space_floor(floors, a, b, most, room.away)
             if total > most:
                 continue
             counts[2] += 1
             total += time_floor(floors, a, b)
             if total <= most:
-                left[n] = v
-                floor[n] = total / (whole * length)
+                room.left[n] = v
+                room.floor[n] = total / (whole * length)
                 n += 1
-        fill_order(floor, order, n)
+        fill_order(room.floor, room.order, n)
         for rank in range(n):
-            v = left[order[rank]]
-            least = _key(floor[order[rank]])
+            v = room.left[room.order[rank]]
+            least = _key(room.floor[room.order[rank]])
             last = _key(efforts[q, kept - 1])
             if least > last:
                 break
             if least < last or v < near[q, kept - 1]:
                 counts[0] += 1
-                _try(floors, u, v, scale, near[q], efforts[q], away)
+                _try(floors, u, v, near[q], efforts[q], room.away)
 
 
 @jit
-def mean_parts(
-    offsets: Ints, t: Ints32, x: Ints32, y: Ints32, scale: Scale, users: Ints, near: Ints, space: Floats, time: Floats
-) -> None:
-    """Fill the part of space and of time in the effort between some users and each of those near them."""
+def mean_parts(samples: Samples, scale: Scale, users: Ints, near: Ints, space: Floats, time: Floats) -> None:
+    """Fill the parts of space and of time in the effort between some users and each of those near them."""
+    offsets = samples.offsets
     longest = 1
     for u in range(len(offsets) - 1):
         longest = max(longest, offsets[u + 1] - offsets[u])
@@ -386,7 +412,7 @@ def mean_parts(
     for q in range(len(users)):
         for n in range(near.shape[1]):
             a, b = longer(offsets, users[q], near[q, n])
-            a0, a1 = offsets[a], offsets[a + 1]
-            nearest_parts(t, x, y, a0, a1, offsets[b], offsets[b + 1], scale, spaces, times)
-            space[q, n] = spaces[: a1 - a0].sum() / (whole * (a1 - a0))
-            time[q, n] = times[: a1 - a0].sum() / (whole * (a1 - a0))
+            size = offsets[a + 1] - offsets[a]
+            nearest_parts(samples, rows_of(samples, a), rows_of(samples, b), scale, spaces, times)
+            space[q, n] = spaces[:size].sum() / (whole * size)
+            time[q, n] = times[:size].sum() / (whole * size)

@@ -1,4 +1,4 @@
-"""Hiding sets (paper 002, Sec. III-E to G): every record takes in one more user, and everyone is taken in once.
+"""Hiding sets (kte-hide, Sec. III-E to G): every record takes in one more user, and everyone is taken in once.
 
 A *piece* is what a user did in one epoch: rows offsets[p]:offsets[p+1] of the samples. A subset is given by the pieces
 of its users in the epochs of a window, piece[a, s] (-1: none; the same for all a), and what their records hold there
@@ -15,35 +15,61 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from shoal.jit import jit
-from shoal.kernels.kte_marks import Marks, Subset, may_take
-from shoal.kernels.weighted import Samples, Scratch, merged_cost, scratch_of
+from shoal.kernels.kte_marks import Turn, may_take
+from shoal.kernels.weighted import Scratch, merged_cost, scratch_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.jit import Floats, Ints, Ints32
+    from shoal.kernels.kte_marks import Subset
+    from shoal.kernels.samples import Samples
 
-__all__ = ["Held", "Others", "Parts", "Task", "arc_costs", "hide_round", "hold", "piece_bounds", "task_of"]
+__all__ = [
+    "EpochRecords",
+    "Neighbours",
+    "PieceTable",
+    "Present",
+    "RecentTargets",
+    "Task",
+    "arc_costs",
+    "hide_round",
+    "hold",
+    "piece_bounds",
+    "task_of",
+]
 
 _SWEEPS = 8
 _BIDS = 200  # in an auction, for each user: after that nothing is changed
 _PRECISION = 1e-3  # of the mean cost of an arc: how far from the least an auction may end
-_MARGIN = 10  # cells around what a user does in an epoch that her record may well reach there
+_MARGIN = 10  # cells around what a user does in an epoch that their record may well reach there
 _RISK = 1.0  # what a leak is worth, in costs of the arc
 
 
-class Parts(NamedTuple):
-    """All pieces: samples, where each piece begins, t0, t1, x0, x1, y0, y1 of it, how many samples it has."""
+class PieceTable(NamedTuple):
+    """All pieces: their samples, t0, t1, x0, x1, y0, y1 of each, and how many samples each has."""
 
-    t: Ints32
-    x: Ints32
-    y: Ints32
-    offsets: Ints
+    samples: Samples
     bounds: Ints
     sizes: Ints
 
 
-class Others(NamedTuple):
+class Present(NamedTuple):
+    """Everybody who is active in a window: its number, their pieces piece[place, s], and each user's place."""
+
+    window: int
+    piece: Ints
+    place: Ints32
+
+
+class RecentTargets(NamedTuple):
+    """Targets in the last windows: target[w, u] are those of user u in windows[w], -1 for none."""
+
+    target: Ints32
+    windows: Ints
+
+
+class Neighbours(NamedTuple):
     """What is outside the window: the pieces of the subset's users just before and after it (-1: none).
 
     Besides, the epochs of all pieces, where those of each user begin, and which are published.
@@ -56,7 +82,7 @@ class Others(NamedTuple):
     alive: NDArray[np.bool_]
 
 
-class Held(NamedTuple):
+class EpochRecords(NamedTuple):
     """What records hold in the epochs of a window: entry a·epochs + s is the list pieces[offsets[…]:…], the own first.
 
     `box` are the bounds of all of it, `least` is the size of the smallest piece.
@@ -69,8 +95,9 @@ class Held(NamedTuple):
 
 
 @jit
-def piece_bounds(t: Ints32, x: Ints32, y: Ints32, offsets: Ints, bounds: Ints) -> None:
+def piece_bounds(samples: Samples, bounds: Ints) -> None:
     """Fill t0, t1, x0, x1, y0, y1 of every piece."""
+    t, x, y, offsets = samples
     for p in range(len(offsets) - 1):
         for side, values in enumerate((t, x, y)):
             own = values[offsets[p] : offsets[p + 1]]
@@ -78,22 +105,12 @@ def piece_bounds(t: Ints32, x: Ints32, y: Ints32, offsets: Ints, bounds: Ints) -
 
 
 @jit
-def hold(
-    subset: Subset,
-    turn: int,
-    piece: Ints,
-    place: Ints32,
-    recent: Ints32,
-    windows: Ints,
-    window: int,
-    bounds: Ints,
-    sizes: Ints,
-) -> Held:
-    """Return what the records of a subset hold in each epoch of a window, what this round (`turn`) brings left out.
+def hold(subset: Subset, turn: int, present: Present, recent: RecentTargets, table: PieceTable) -> EpochRecords:
+    """Return what the records of a subset hold in each epoch of a window, without what this round (`turn`) brings.
 
-    `piece` and `place` are of everybody in the window; recent[w, u] are the targets of user u in windows[w], one of
-    the last ones. A target of a window holds in the epochs that it has in common with this one.
+    A target of an earlier window holds in the epochs that it has in common with this one.
     """
+    windows, window = recent.windows, present.window
     n, span = subset.piece.shape
     rounds = subset.target.shape[1]
     offsets = np.zeros(n * span + 1, np.int64)
@@ -112,20 +129,20 @@ def hold(
                     if windows[w] >= window or windows[w] + span - 1 < window + s:
                         continue
                     for q in range(rounds):
-                        v = recent[w, u, q]
+                        v = recent.target[w, u, q]
                         if v >= 0:
-                            end = _append(pieces, begin, end, piece[place[v], s])
+                            end = _append(pieces, begin, end, present.piece[present.place[v], s])
                 for q in range(rounds):
                     if q != turn and subset.target[a, q] >= 0:
                         end = _append(pieces, begin, end, subset.piece[subset.target[a, q], s])
-                least[a * span + s] = _surround(pieces, begin, end, bounds, sizes, box, a * span + s)
+                least[a * span + s] = _surround(table, pieces, begin, end, box[a * span + s])
             offsets[a * span + s + 1] = end
-    return Held(offsets, pieces[:end].copy(), box, least)
+    return EpochRecords(offsets, pieces[:end].copy(), box, least)
 
 
 @jit
 def _append(pieces: Ints, begin: int, end: int, p: int) -> int:
-    """Add a piece to the list begin…end-1 unless it is there; give the new end."""
+    """Add a piece to the list begin…end-1 unless it is there; return the new end."""
     for e in range(begin, end):
         if pieces[e] == p:
             return end
@@ -134,43 +151,39 @@ def _append(pieces: Ints, begin: int, end: int, p: int) -> int:
 
 
 @jit
-def _surround(pieces: Ints, begin: int, end: int, bounds: Ints, sizes: Ints, box: Ints, row: int) -> int:
-    """Fill in the bounds of the pieces begin…end-1; give the size of the smallest."""
+def _surround(table: PieceTable, pieces: Ints, begin: int, end: int, box: Ints) -> int:
+    """Fill in the bounds of the pieces begin…end-1; return the size of the smallest."""
+    bounds, sizes = table.bounds, table.sizes
     least = sizes[pieces[begin]]
     for side in range(6):
-        box[row, side] = bounds[pieces[begin], side]
+        box[side] = bounds[pieces[begin], side]
     for e in range(begin + 1, end):
         least = min(least, sizes[pieces[e]])
         for side in range(0, 6, 2):
-            box[row, side] = min(box[row, side], bounds[pieces[e], side])
-            box[row, side + 1] = max(box[row, side + 1], bounds[pieces[e], side + 1])
+            box[side] = min(box[side], bounds[pieces[e], side])
+            box[side + 1] = max(box[side + 1], bounds[pieces[e], side + 1])
     return int(least)
 
 
 class Task(NamedTuple):
-    """A round: what is given, and room to work in. `forever`: arcs used in any window are left out, see `may_take`."""
+    """What a round works on: all pieces, what is around the window, the round, what records hold, and room."""
 
-    parts: Parts
-    samples: Samples
-    others: Others
-    subset: Subset
-    held: Held
-    marks: Marks
-    turn: int
-    forever: bool
+    table: PieceTable
+    around: Neighbours
+    turn: Turn
+    held: EpochRecords
     who: Ints
     weight: Floats
     scratch: Scratch
 
 
-def task_of(parts: Parts, subset: Subset, held: Held, marks: Marks, others: Others, turn: int, forever: bool) -> Task:
-    """Return a round with its room."""
+def task_of(table: PieceTable, around: Neighbours, turn: Turn, held: EpochRecords) -> Task:
+    """Return what a round works on, with its room."""
     most = int(np.diff(held.offsets).max(initial=0)) + 1
-    longest = int(parts.sizes[held.pieces].max(initial=1))
+    longest = int(table.sizes[held.pieces].max(initial=1))
     scratch: Scratch = scratch_of(longest * most if longest > 1 else 1, most)
-    samples = Samples(parts.t, parts.x, parts.y, parts.offsets)
     who, weight = np.empty(most, np.int64), np.zeros(most, np.float64)
-    return Task(parts, samples, others, subset, held, marks, turn, forever, who, weight, scratch)
+    return Task(table, around, turn, held, who, weight, scratch)
 
 
 @jit
@@ -183,56 +196,57 @@ def arc_costs(task: Task, near: Ints, cost: Floats) -> None:
 
 @jit
 def _cost(task: Task, a: int, b: int) -> float:
-    """Return what a's samples lose on average (003 Eq. 4), summed over epochs, if her record also takes in b.
+    """Return what a's samples lose on average (k-scale, Eq. 4), summed over epochs, if their record also takes in b.
 
     It counts more where a's record is likely to hold what b does next, or did last, outside the window: whoever finds
     b's candidates would learn it from all of them.
     """
-    held, span = task.held, task.subset.piece.shape[1]
+    held, table, around, subset = task.held, task.table, task.around, task.turn.subset
+    span = subset.piece.shape[1]
     total = 0.0
     for s in range(span):
-        p = task.subset.piece[b, s]
+        p = subset.piece[b, s]
         if p < 0:
             continue
         row = a * span + s
-        box, new = held.box[row], task.parts.bounds[p]
-        if min(held.least[row], task.parts.sizes[p]) > 1:
+        box, new = held.box[row], table.bounds[p]
+        if min(held.least[row], table.sizes[p]) > 1:
             n = _list_with(task, row, p)
-            total += merged_cost(task.samples, task.who, n, task.weight, np.inf, task.scratch)
+            total += merged_cost(table.samples, task.who, n, task.weight, np.inf, task.scratch)
             continue
         # Every box of a merge holds a sample of everyone: with a piece of one sample there is one box.
         long = max(box[1], new[1]) - min(box[0], new[0]) + 1
         wide = max(box[3], new[3]) - min(box[2], new[2]) + max(box[5], new[5]) - min(box[4], new[4]) + 2
         total += float(long) * float(wide)
     leaks = 0
-    if task.others.after[b] >= 0:
-        leaks += _meets(task, a, task.others.after[b], task.parts.offsets[task.others.after[b]])
-    if task.others.before[b] >= 0:
-        leaks += _meets(task, a, task.others.before[b], task.parts.offsets[task.others.before[b] + 1] - 1)
+    if around.after[b] >= 0:
+        leaks += _meets(task, a, around.after[b], table.samples.offsets[around.after[b]])
+    if around.before[b] >= 0:
+        leaks += _meets(task, a, around.before[b], table.samples.offsets[around.before[b] + 1] - 1)
     return total * (1.0 + _RISK * leaks)
 
 
 @jit
 def _meets(task: Task, a: int, p: int, row: int) -> int:
     """Return whether a is near the sample in this row, of piece p, in the epoch of it."""
-    epoch, starts = task.others.epoch, task.others.starts
-    low, high = starts[task.subset.user[a]], starts[task.subset.user[a] + 1]
+    epoch, starts, user = task.around.epoch, task.around.starts, task.turn.subset.user[a]
+    low, high = starts[user], starts[user + 1]
     while low < high:
         middle = (low + high) // 2
         if epoch[middle] < epoch[p]:
             low = middle + 1
         else:
             high = middle
-    if low == starts[task.subset.user[a] + 1] or epoch[low] != epoch[p] or not task.others.alive[low]:
+    if low == starts[user + 1] or epoch[low] != epoch[p] or not task.around.alive[low]:
         return 0
-    box, x, y = task.parts.bounds[low], task.parts.x[row], task.parts.y[row]
+    box, x, y = task.table.bounds[low], task.table.samples.x[row], task.table.samples.y[row]
     inside = box[2] - _MARGIN <= x <= box[3] + _MARGIN and box[4] - _MARGIN <= y <= box[5] + _MARGIN
     return 1 if inside else 0
 
 
 @jit
 def _list_with(task: Task, row: int, p: int) -> int:
-    """List what a record holds in an epoch, the owner's first, and piece p; give how many that are."""
+    """List what a record holds in an epoch, the owner's first, and piece p; return how many these are."""
     n = 0
     known = False
     for e in range(task.held.offsets[row], task.held.offsets[row + 1]):
@@ -242,13 +256,14 @@ def _list_with(task: Task, row: int, p: int) -> int:
     if not known:
         task.who[n] = p
         n += 1
-    task.weight[0] = 1.0 / task.parts.sizes[task.who[0]]
+    task.weight[0] = 1.0 / task.table.sizes[task.who[0]]
     return n
 
 
 @jit
-def _free(task: Task, a: int, b: int) -> bool:
-    return may_take(task.subset, task.marks, task.turn, task.forever, a, b)
+def _targets(task: Task) -> Ints:
+    """Return the targets of this round."""
+    return task.turn.subset.target[:, task.turn.number]
 
 
 @jit
@@ -264,7 +279,7 @@ def _without(target: Ints) -> int:
 def _cheapest_first(task: Task, near: Ints, cost: Floats, order: Ints, source: Ints, now: Floats) -> None:
     """Take the arcs to candidates by cost, each if both ends are free."""
     m = near.shape[1]
-    target = task.subset.target[:, task.turn]
+    target = _targets(task)
     for e in order:
         a, b = e // m, near[e // m, e % m]
         if cost[a, e % m] == np.inf:
@@ -275,14 +290,14 @@ def _cheapest_first(task: Task, near: Ints, cost: Floats, order: Ints, source: I
 
 @jit
 def _take_left(task: Task, source: Ints, now: Floats) -> None:
-    """Return everyone who has none the cheapest target that is left."""
-    target = task.subset.target[:, task.turn]
+    """Give everyone who has no target the cheapest one that is left."""
+    target = _targets(task)
     for a in range(len(target)):
         if target[a] >= 0:
             continue
         best, least = -1, np.inf
         for b in range(len(source)):
-            if source[b] < 0 and _free(task, a, b):
+            if source[b] < 0 and may_take(task.turn, a, b):
                 c = _cost(task, a, b)
                 if c < least:
                     best, least = b, c
@@ -296,7 +311,7 @@ def _augment(task: Task, fixed: NDArray[np.bool_], source: Ints, now: Floats) ->
 
     What they cost is not asked: `now` is -1 for whoever got a new one.
     """
-    target = task.subset.target[:, task.turn]
+    target = _targets(task)
     n = len(target)
     queue, parent = np.empty(n, np.int64), np.empty(n, np.int64)
     for start in range(n):
@@ -310,7 +325,7 @@ def _augment(task: Task, fixed: NDArray[np.bool_], source: Ints, now: Floats) ->
             a = queue[head]
             head += 1
             for b in range(n):
-                if parent[b] >= 0 or (source[b] >= 0 and fixed[source[b]]) or not _free(task, a, b):
+                if parent[b] >= 0 or (source[b] >= 0 and fixed[source[b]]) or not may_take(task.turn, a, b):
                     continue
                 parent[b] = a
                 if source[b] < 0:
@@ -329,8 +344,8 @@ def _augment(task: Task, fixed: NDArray[np.bool_], source: Ints, now: Floats) ->
 def _auction(fixed: NDArray[np.bool_], near: Ints, cost: Floats, target: Ints, source: Ints, now: Floats) -> None:
     """Assign targets anew among candidates and present ones, at nearly the least total cost (Bertsekas's auction).
 
-    Everyone in turn bids for the target that is worth most to her, by as much as it is worth more than the second;
-    whoever loses hers bids again. Bids are coarse at first and get finer.
+    Everyone in turn bids for the target that is worth most to them, by as much as it is worth more than the second;
+    whoever loses theirs bids again. Bids are coarse at first and get finer.
     """
     n, m = near.shape
     top = total = 0.0
@@ -390,8 +405,8 @@ def _auction(fixed: NDArray[np.bool_], near: Ints, cost: Floats, target: Ints, s
 
 @jit
 def _exchange(task: Task, fixed: NDArray[np.bool_], near: Ints, cost: Floats, source: Ints, now: Floats) -> None:
-    """Exchange the targets of two users as long as that lowers the total cost: each with those of her candidates."""
-    target = task.subset.target[:, task.turn]
+    """Exchange the targets of two users as long as that lowers the total cost: each with those of their candidates."""
+    target = _targets(task)
     for _ in range(_SWEEPS):
         changed = 0
         for a in range(len(target)):
@@ -405,7 +420,7 @@ def _exchange(task: Task, fixed: NDArray[np.bool_], near: Ints, cost: Floats, so
                 if c == d:
                     continue
                 other = _cost(task, c, d)
-                if cost[a, e] + other < (now[a] + now[c]) * (1.0 - 1e-12) and _free(task, c, d):
+                if cost[a, e] + other < (now[a] + now[c]) * (1.0 - 1e-12) and may_take(task.turn, c, d):
                     target[a], source[b], now[a] = b, a, cost[a, e]
                     target[c], source[d], now[c] = d, c, other
                     changed += 1
@@ -415,14 +430,14 @@ def _exchange(task: Task, fixed: NDArray[np.bool_], near: Ints, cost: Floats, so
 
 @jit
 def hide_round(task: Task, near: Ints, cost: Floats, order: Ints) -> int:
-    """Fill in the targets of a round for all who have none; give how many found none.
+    """Fill in the targets of a round for all who have none; return how many found none.
 
     `near[a]` are places whom a may and nobody does take in, at little cost (-1: no more), of those without a target;
     `cost` is what these arcs cost and `order` their order by cost. Those with a target keep it, if all find one all the
     same. Guarantee: as many find a target as possible; the same for the same input. Cost: for each candidate a
     bounding box or, where all have several samples, a k-merge, for each sweep of exchanges.
     """
-    n, target = len(near), task.subset.target[:, task.turn]
+    n, target = len(near), _targets(task)
     source, now, fixed = np.full(n, -1, np.int64), np.zeros(n, np.float64), np.zeros(n, np.bool_)
     for a in range(n):
         if target[a] >= 0:

@@ -1,4 +1,4 @@
-"""Arcs of hiding sets that were used before: who may take in whom (paper 002, Sec. III-E, the reuse constraint)."""
+"""Arcs of hiding sets that were used before: who may take in whom (kte-hide, Sec. III-E, the reuse constraint)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shoal.jit import jit
 if TYPE_CHECKING:
     from shoal.jit import Ints, Ints32
 
-__all__ = ["Marks", "Subset", "forget_marks", "keep_free", "mark", "may_take"]
+__all__ = ["Marks", "Subset", "Turn", "forget_marks", "keep_free", "mark", "may_take"]
 
 
 class Marks(NamedTuple):
@@ -25,12 +25,25 @@ class Marks(NamedTuple):
 class Subset(NamedTuple):
     """Users who may hide each other in a window, their pieces in its epochs, and their targets so far, by round.
 
-    `user[a]` is the user at place a, `target[a, round]` the place of whom her record takes in, -1 if nobody yet.
+    `user[a]` is the user at place a, `target[a, round]` the place of the user whom the record of `a` takes
+    in, -1 if nobody yet.
     """
 
     user: Ints
     piece: Ints
     target: Ints
+
+
+class Turn(NamedTuple):
+    """One round of a subset: its number, and which arcs are closed.
+
+    `forever`: all arcs that were used in any window are closed; else only those that were used so.
+    """
+
+    subset: Subset
+    marks: Marks
+    number: int
+    forever: bool
 
 
 @jit
@@ -57,15 +70,16 @@ def forget_marks(marks: Marks, window: int) -> None:
 
 
 @jit
-def may_take(subset: Subset, marks: Marks, turn: int, forever: bool, a: int, b: int) -> bool:
+def may_take(turn: Turn, a: int, b: int) -> bool:
     """Return whether a's record may take in b."""
     if a == b:
         return False
+    subset, marks = turn.subset, turn.marks
     for q in range(subset.target.shape[1]):
-        if q != turn and subset.target[a, q] == b:
+        if q != turn.number and subset.target[a, q] == b:
             return False
     u = subset.user[a]
-    least = np.int32(2 * subset.user[b] + (0 if forever else 1))
+    least = np.int32(2 * subset.user[b] + (0 if turn.forever else 1))
     most = np.int32(2 * subset.user[b] + 1)
     closed = False
     for e in range(marks.counts[u]):  # all of them: that is faster than to stop at the first
@@ -74,7 +88,7 @@ def may_take(subset: Subset, marks: Marks, turn: int, forever: bool, a: int, b: 
 
 
 @jit
-def keep_free(subset: Subset, marks: Marks, turn: int, forever: bool, places: Ints, found: Ints, near: Ints) -> None:
+def keep_free(turn: Turn, places: Ints, found: Ints, near: Ints) -> None:
     """Fill near[a] with the first of found[n] whom a = places[n] may take in; -1 if there are no more."""
     for n in range(len(places)):
         a = places[n]
@@ -82,7 +96,7 @@ def keep_free(subset: Subset, marks: Marks, turn: int, forever: bool, places: In
         for b in found[n]:
             if kept == near.shape[1]:
                 break
-            if may_take(subset, marks, turn, forever, a, b):
+            if may_take(turn, a, b):
                 near[a, kept] = b
                 kept += 1
         near[a, kept:] = -1

@@ -9,18 +9,20 @@ import numpy as np
 from shoal.jit import jit
 
 if TYPE_CHECKING:
-    from shoal.jit import Floats, Ints, Ints32
+    from shoal.jit import Floats, Ints
+    from shoal.kernels.samples import Samples
 
 __all__ = ["count_overlaps", "movements"]
 
 
 @jit
-def movements(offsets: Ints, t: Ints32, x: Ints32, y: Ints32, start: int, stop: int, out: Floats) -> None:
+def movements(samples: Samples, start: int, stop: int, out: Floats) -> None:
     """Fill centre x and y, radius of gyration, distance travelled (cells) and spread of gaps (slots) of some users.
 
-    The users are start…stop. The spread is the standard deviation of the times between one sample and the next;
+    The users are start…stop-1. The spread is the standard deviation of the times between one sample and the next;
     0 for fewer than two of them.
     """
+    t, x, y, offsets = samples
     for u in range(start, stop):
         first = offsets[u]
         n = offsets[u + 1] - first
@@ -50,7 +52,7 @@ def movements(offsets: Ints, t: Ints32, x: Ints32, y: Ints32, start: int, stop: 
 
 @jit
 def count_overlaps(moved: Floats, users: Ints, counts: Ints) -> None:
-    """Count, for some users, the others whose circle (centre, radius of gyration) meets hers."""
+    """Count, for some users, the others whose circle (centre, radius of gyration) meets theirs."""
     for q in range(len(users)):
         u = users[q]
         found = 0

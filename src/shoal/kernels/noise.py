@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, NamedTuple
 
 from shoal.jit import jit
-from shoal.kernels.geodesy import EARTH_M, across, geocentric, move, place, upward
+from shoal.kernels.geodesy import EARTH_M, Vector, across, geocentric, move, place, upward
 
-__all__ = ["laplace_radius", "shift_places"]
+if TYPE_CHECKING:
+    from shoal.jit import Floats
+
+__all__ = ["LaplaceDraws", "laplace_radius", "shift_places"]
 
 _TINY = 2.0**-54
 
 
+class LaplaceDraws(NamedTuple):
+    """Two uniform numbers in [0, 1) for each place: the direction, and how rarely the radius is exceeded."""
+
+    angles: Floats
+    tails: Floats
+
+
 @jit
-def laplace_radius(q: Any) -> Any:
+def laplace_radius(q: float) -> float:
     """Return the radius, in units of 1/ε, that is exceeded with probability q: the s ≥ 0 with (1 + s) exp(-s) = q.
 
     That is -1 - W₋₁(-q/e), the inverse of the distribution function by the lower branch of Lambert's W; found by
@@ -41,19 +51,17 @@ def laplace_radius(q: Any) -> Any:
 
 
 @jit
-def shift_places(lng: Any, lat: Any, epsilon: Any, angles: Any, tails: Any, out_lng: Any, out_lat: Any) -> None:
-    """Shift each place by a planar Laplace draw of `epsilon` per metre.
-
-    `angles` and `tails` are uniform in [0, 1): the direction, and how rarely the radius is exceeded.
-    """
+def shift_places(
+    lng: Floats, lat: Floats, epsilon: float, draws: LaplaceDraws, out_lng: Floats, out_lat: Floats
+) -> None:
+    """Shift each place by a planar Laplace draw of `epsilon` per metre."""
     for i in range(len(lng)):
-        turn = 2.0 * math.pi * angles[i]
-        radius = laplace_radius(tails[i] + _TINY) / epsilon
-        x, y, z = geocentric(lng[i], lat[i])
-        up_x, up_y, up_z = upward(x, y, z)
-        e_x, e_y, e_z, n_x, n_y, n_z = across(up_x, up_y, up_z)
+        turn = 2.0 * math.pi * draws.angles[i]
+        radius = laplace_radius(draws.tails[i] + _TINY) / epsilon
+        at = geocentric(lng[i], lat[i])
+        east, north = across(upward(at))
         c, s = math.cos(turn), math.sin(turn)
         arc = radius / EARTH_M
         ahead, down = EARTH_M * math.sin(arc), EARTH_M * (1.0 - math.cos(arc))
-        dx, dy, dz = c * e_x + s * n_x, c * e_y + s * n_y, c * e_z + s * n_z
-        out_lng[i], out_lat[i] = place(*move(x, y, z, dx, dy, dz, ahead, down))
+        course = Vector(c * east.x + s * north.x, c * east.y + s * north.y, c * east.z + s * north.z)
+        out_lng[i], out_lat[i] = place(move(at, course, ahead, down))

@@ -1,38 +1,64 @@
-"""Polyline: how far points lie from the line through a trace's fixes (004, Sec. V-C)."""
+"""Polyline: how far points lie from the line through a trace's fixes (Promesse, Sec. V-C)."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from shoal.jit import jit
-from shoal.kernels.geodesy import EARTH_M, across, arc_m, upward
+from shoal.kernels.geodesy import EARTH_M, Vector, across, arc_m, upward
+
+if TYPE_CHECKING:
+    from shoal.jit import Floats, Ints
+    from shoal.kernels.tracks import SpaceTracks
 
 __all__ = ["line_distances"]
 
 _BLOCK = 16  # segments that share a bounding ball
 
 
+class _View(NamedTuple):
+    """A point, and the unit vectors up, east and north at it."""
+
+    at: Vector
+    up: Vector
+    east: Vector
+    north: Vector
+
+
 @jit
-def _to_arc(p: Any, frame: Any, ax: Any, ay: Any, az: Any, bx: Any, by: Any, bz: Any) -> Any:
+def _view_from(at: Vector) -> _View:
+    up = upward(at)
+    east, north = across(up)
+    return _View(at, up, east, north)
+
+
+@jit
+def _dot(a: Vector, b: Vector) -> float:
+    return a.x * b.x + a.y * b.y + a.z * b.z
+
+
+@jit
+def _to_arc(view: _View, a: Vector, b: Vector) -> float:
     """Return the distance from a point to the arc between two others, on the map seen from the Earth's centre.
 
     That map (gnomonic, on the tangent plane at the point) shows great circles as straight lines, so that an arc does
-    not dip below the surface as its chord does. `frame` holds the unit vectors up, east and north at the point.
+    not dip below the surface as its chord does.
     """
-    height = p[0] * frame[0] + p[1] * frame[1] + p[2] * frame[2]
-    up_a, up_b = ax * frame[0] + ay * frame[1] + az * frame[2], bx * frame[0] + by * frame[1] + bz * frame[2]
+    p = view.at
+    height = _dot(p, view.up)
+    up_a, up_b = _dot(a, view.up), _dot(b, view.up)
     if up_a < 0.01 * height or up_b < 0.01 * height:  # a quarter of the Earth away: not on this map
-        near_a = (ax - p[0]) ** 2 + (ay - p[1]) ** 2 + (az - p[2]) ** 2
-        near_b = (bx - p[0]) ** 2 + (by - p[1]) ** 2 + (bz - p[2]) ** 2
+        near_a = (a.x - p.x) ** 2 + (a.y - p.y) ** 2 + (a.z - p.z) ** 2
+        near_b = (b.x - p.x) ** 2 + (b.y - p.y) ** 2 + (b.z - p.z) ** 2
         return arc_m(math.sqrt(min(near_a, near_b)))
-    a, b = height / up_a, height / up_b
-    ax, ay, az = ax * a - p[0], ay * a - p[1], az * a - p[2]
-    bx, by, bz = bx * b - p[0], by * b - p[1], bz * b - p[2]
-    au, av = ax * frame[3] + ay * frame[4] + az * frame[5], ax * frame[6] + ay * frame[7] + az * frame[8]
-    bu, bv = bx * frame[3] + by * frame[4] + bz * frame[5], bx * frame[6] + by * frame[7] + bz * frame[8]
+    far_a, far_b = height / up_a, height / up_b
+    on_a = Vector(a.x * far_a - p.x, a.y * far_a - p.y, a.z * far_a - p.z)
+    on_b = Vector(b.x * far_b - p.x, b.y * far_b - p.y, b.z * far_b - p.z)
+    au, av = _dot(on_a, view.east), _dot(on_a, view.north)
+    bu, bv = _dot(on_b, view.east), _dot(on_b, view.north)
     du, dv = bu - au, bv - av
     length = du * du + dv * dv
     at = 0.0 if length == 0.0 else min(max(-(au * du + av * dv) / length, 0.0), 1.0)
@@ -40,8 +66,9 @@ def _to_arc(p: Any, frame: Any, ax: Any, ay: Any, az: Any, bx: Any, by: Any, bz:
 
 
 @jit
-def _balls(x: Any, y: Any, z: Any, begin: Any, end: Any, block: Any) -> Any:
+def _balls(line: SpaceTracks, begin: int, end: int, block: int) -> Floats:
     """Return centre and radius of balls around the segments of a trace, `block` at a time, arcs included."""
+    x, y, z = line.x, line.y, line.z
     segments = max(end - begin - 1, 1)
     balls = np.empty(((segments + block - 1) // block, 4))
     for n in range(len(balls)):
@@ -62,44 +89,35 @@ def _balls(x: Any, y: Any, z: Any, begin: Any, end: Any, block: Any) -> Any:
 
 
 @jit
-def _gap(ball: Any, p: Any) -> float:
+def _gap(ball: Floats, p: Vector) -> float:
     """Return how far a point is from a ball; less than zero inside it."""
-    away = math.sqrt((ball[0] - p[0]) ** 2 + (ball[1] - p[1]) ** 2 + (ball[2] - p[2]) ** 2)
+    away = math.sqrt((ball[0] - p.x) ** 2 + (ball[1] - p.y) ** 2 + (ball[2] - p.z) ** 2)
     return float(away - ball[3])
 
 
 @jit
-def line_distances(
-    offsets: Any,
-    x: Any,
-    y: Any,
-    z: Any,
-    records: Any,
-    traces: Any,
-    px: Any,
-    py: Any,
-    pz: Any,
-    first: Any,
-    last: Any,
-    metres: Any,
-) -> None:
-    """Write the distance of each point of some records to the line through the fixes of the record's trace.
+def _point(tracks: SpaceTracks, i: int) -> Vector:
+    return Vector(tracks.x[i], tracks.y[i], tracks.z[i])
 
-    Coordinates are geocentric. The segment that was nearest to the point before is tried first, then those of the
-    nearest ball, others only where their ball is nearer than what was found.
+
+@jit
+def line_distances(
+    lines: SpaceTracks, points: SpaceTracks, traces: Ints, first: int, last: int, metres: Floats
+) -> None:
+    """Fill the distance of each point of the records first…last-1 to the line through the fixes of the record's trace.
+
+    traces[r] is the trace of record r. The segment that was nearest to the point before is tried first, then those of
+    the nearest ball, others only where their ball is nearer than what was found.
     """
-    p, frame = np.empty(3), np.empty(9)
     for record in range(first, last):
-        begin, end = offsets[traces[record]], offsets[traces[record] + 1]
-        balls, single = _balls(x, y, z, begin, end, _BLOCK), _balls(x, y, z, begin, end, 1)
+        begin, end = lines.offsets[traces[record]], lines.offsets[traces[record] + 1]
+        balls, single = _balls(lines, begin, end, _BLOCK), _balls(lines, begin, end, 1)
         gaps = np.empty(len(balls))
         nearest = begin
-        for point in range(records[record], records[record + 1]):
-            p[0], p[1], p[2] = px[point], py[point], pz[point]
-            frame[0], frame[1], frame[2] = upward(p[0], p[1], p[2])
-            frame[3], frame[4], frame[5], frame[6], frame[7], frame[8] = across(frame[0], frame[1], frame[2])
-            i, j = nearest, min(nearest + 1, end - 1)
-            best = _to_arc(p, frame, x[i], y[i], z[i], x[j], y[j], z[j])
+        for point in range(points.offsets[record], points.offsets[record + 1]):
+            p = _point(points, point)
+            view = _view_from(p)
+            best = _to_arc(view, _point(lines, nearest), _point(lines, min(nearest + 1, end - 1)))
             front = 0
             for n in range(len(balls)):
                 gaps[n] = _gap(balls[n], p)
@@ -112,8 +130,7 @@ def line_distances(
                 for i in range(begin + n * _BLOCK, min(begin + (n + 1) * _BLOCK, max(end - 1, begin + 1))):
                     if _gap(single[i - begin], p) >= best:
                         continue
-                    j = min(i + 1, end - 1)
-                    distance = _to_arc(p, frame, x[i], y[i], z[i], x[j], y[j], z[j])
+                    distance = _to_arc(view, _point(lines, i), _point(lines, min(i + 1, end - 1)))
                     if distance < best:
                         best, nearest = distance, i
             metres[point] = best

@@ -1,27 +1,77 @@
 """Stays: where a trace remains within a diameter for some time, and the places that its stays make up.
 
-The greedy extraction of Hariharan and Toyama (2004), as 004 uses it (Sec. V-B). Coordinates are in space (geocentric,
-or flat with z = 0), so that distances are true anywhere.
+The greedy extraction of Hariharan and Toyama (2004), as Promesse's paper uses it (Sec. V-B). Coordinates are in space
+(geocentric, or flat with z = 0), so that distances are true anywhere.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from shoal.jit import jit
-from shoal.kernels.geodesy import across, upward
+from shoal.kernels.geodesy import Vector, across, upward
 
-__all__ = ["find_stays", "match_places", "merge_stays"]
+if TYPE_CHECKING:
+    from shoal.jit import Floats, Ints
+    from shoal.kernels.tracks import SpaceTracks
+
+__all__ = ["FoundStays", "StayRule", "find_stays", "match_places", "merge_stays"]
 
 _MANY = 256  # points that a fix is compared with before those inside their hull are forgotten
 
 
+class StayRule(NamedTuple):
+    """What a stay is: its diameter, how long it lasts at least; `flat`: coordinates are those of a plane with z = 0."""
+
+    diameter_m: float
+    least_ms: int
+    flat: bool
+
+
+class FoundStays(NamedTuple):
+    """Stays: how many each trace has; the rows start…stop-1 of each stay, with room for half the fixes."""
+
+    counts: Ints
+    starts: Ints
+    stops: Ints
+
+
+class _Bounds(NamedTuple):
+    """The box around some points."""
+
+    x0: float
+    x1: float
+    y0: float
+    y1: float
+    z0: float
+    z1: float
+
+
 @jit
-def _hull(u: Any, v: Any, n: Any, kept: Any) -> int:
-    """Write the corners of the convex hull of points, one after the other around it; give how many."""
+def _bounds_at(points: SpaceTracks, i: int) -> _Bounds:
+    x, y, z = points.x[i], points.y[i], points.z[i]
+    return _Bounds(x, x, y, y, z, z)
+
+
+@jit
+def _widened(box: _Bounds, points: SpaceTracks, i: int) -> _Bounds:
+    """Return the box around a box and a point."""
+    x, y, z = points.x[i], points.y[i], points.z[i]
+    return _Bounds(min(box.x0, x), max(box.x1, x), min(box.y0, y), max(box.y1, y), min(box.z0, z), max(box.z1, z))
+
+
+@jit
+def _squared_diagonal(box: _Bounds) -> float:
+    a, b, c = box.x1 - box.x0, box.y1 - box.y0, box.z1 - box.z0
+    return a * a + b * b + c * c
+
+
+@jit
+def _hull(u: Floats, v: Floats, n: int, kept: Ints) -> int:
+    """Fill the corners of the convex hull of points, one after the other around it; return how many."""
     start = 0
     for i in range(1, n):
         if u[i] < u[start] or (u[i] == u[start] and v[i] < v[start]):
@@ -45,18 +95,19 @@ def _hull(u: Any, v: Any, n: Any, kept: Any) -> int:
 
 
 @jit
-def _forget_inner(x: Any, y: Any, z: Any, far: Any, n: Any, flat: Any) -> int:
-    """Keep only the corners of the hull among rows `far`, seen from above the first; none else can be farthest."""
+def _forget_inner(points: SpaceTracks, far: Ints, n: int, flat: bool) -> int:
+    """Keep only the corners of the hull among rows `far`, seen from above the first; no other can be farthest."""
+    x, y, z = points.x, points.y, points.z
     o = far[0]
     if flat:
-        e_x, e_y, e_z, n_x, n_y, n_z = 1.0, 0.0, 0.0, 0.0, 1.0, 0.0
+        east, north = Vector(1.0, 0.0, 0.0), Vector(0.0, 1.0, 0.0)
     else:
-        up_x, up_y, up_z = upward(x[o], y[o], z[o])
-        e_x, e_y, e_z, n_x, n_y, n_z = across(up_x, up_y, up_z)
+        east, north = across(upward(Vector(x[o], y[o], z[o])))
     u, v, kept = np.empty(n), np.empty(n), np.empty(n, np.int64)
     for i in range(n):
         dx, dy, dz = x[far[i]] - x[o], y[far[i]] - y[o], z[far[i]] - z[o]
-        u[i], v[i] = dx * e_x + dy * e_y + dz * e_z, dx * n_x + dy * n_y + dz * n_z
+        u[i] = dx * east.x + dy * east.y + dz * east.z
+        v[i] = dx * north.x + dy * north.y + dz * north.z
     count = _hull(u, v, n, kept)
     for i in range(count):
         kept[i] = far[kept[i]]
@@ -66,28 +117,37 @@ def _forget_inner(x: Any, y: Any, z: Any, far: Any, n: Any, flat: Any) -> int:
 
 
 @jit
-def find_stays(
-    offsets: Any,
-    ms: Any,
-    x: Any,
-    y: Any,
-    z: Any,
-    flat: Any,
-    diameter_m: Any,
-    least_ms: Any,
-    first: Any,
-    last: Any,
-    counts: Any,
-    starts: Any,
-    stops: Any,
-) -> int:
-    """Write the stays of some traces as rows start…stop-1, and how many each trace has; give how many in all.
+def _far_off(points: SpaceTracks, i: int, limit: float, far: Ints, n_far: int) -> int:
+    """Return the first of the rows `far` whose squared distance from row i is above the limit, -1 if none is."""
+    x, y, z = points.x, points.y, points.z
+    for k in range(n_far):
+        j = far[k]
+        if (x[j] - x[i]) ** 2 + (y[j] - y[i]) ** 2 + (z[j] - z[i]) ** 2 > limit:
+            return int(j)
+    return -1
+
+
+@jit
+def _last_off(points: SpaceTracks, i: int, limit: float, low: int) -> int:
+    """Return the last of the rows low…i-1 whose squared distance from row i is above the limit, -1 if none is."""
+    x, y, z = points.x, points.y, points.z
+    for j in range(i - 1, low - 1, -1):
+        if (x[j] - x[i]) ** 2 + (y[j] - y[i]) ** 2 + (z[j] - z[i]) ** 2 > limit:
+            return j
+    return -1
+
+
+@jit
+def find_stays(points: SpaceTracks, ms: Ints, rule: StayRule, first: int, last: int, stays: FoundStays) -> int:
+    """Fill the stays of the traces first…last-1; return how many in all.
 
     A stay is a run of fixes, the first that begins as early as possible and then as long as possible, no two of which
-    are more than `diameter_m` apart and which lasts `least_ms` at least. `starts` and `stops` need room for half the
-    fixes. Linear: a fix is compared with those of the last `least_ms` at most, or with the corners of a longer stay.
+    are more than the diameter apart and which lasts `least_ms` at least.
+    Linear: a fix is compared with those of the last `least_ms` at most, or with the corners of a longer stay.
     """
-    limit = diameter_m * diameter_m
+    offsets = points.offsets
+    starts, stops = stays.starts, stays.stops
+    limit = rule.diameter_m * rule.diameter_m
     longest = 0
     for trace in range(first, last):
         longest = max(longest, offsets[trace + 1] - offsets[trace])
@@ -97,41 +157,30 @@ def find_stays(
         begin, end = offsets[trace], offsets[trace + 1]
         before = found
         low, n_far, most = begin, 0, _MANY  # the run is low…i-1; `far` its outer points, once it lasts long enough
-        x0 = x1 = y0 = y1 = z0 = z1 = 0.0
+        box = _Bounds(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)  # around the run
         for i in range(begin, end + 1):
-            long = i > low + 1 and ms[i - 1] - ms[low] >= least_ms
+            long = i > low + 1 and ms[i - 1] - ms[low] >= rule.least_ms
             if i == end:
                 if long:
                     starts[found], stops[found] = low, i
                     found += 1
                 break
             if i == begin:
-                x0, x1, y0, y1, z0, z1 = x[i], x[i], y[i], y[i], z[i], z[i]
+                box = _bounds_at(points, i)
                 continue
-            a, b, c = max(x1, x[i]) - min(x0, x[i]), max(y1, y[i]) - min(y0, y[i]), max(z1, z[i]) - min(z0, z[i])
-            outside = -1  # the latest fix of the run that is too far away
+            wider = _widened(box, points, i)
+            outside = -1  # a fix of the run that is too far away: the latest, unless the run already is a stay
             if long and n_far == 0:
                 for j in range(low, i):
                     far[n_far] = j
                     n_far += 1
-            if a * a + b * b + c * c > limit:
-                if long:
-                    for k in range(n_far):
-                        j = far[k]
-                        if (x[j] - x[i]) ** 2 + (y[j] - y[i]) ** 2 + (z[j] - z[i]) ** 2 > limit:
-                            outside = j
-                            break
-                else:
-                    for j in range(i - 1, low - 1, -1):
-                        if (x[j] - x[i]) ** 2 + (y[j] - y[i]) ** 2 + (z[j] - z[i]) ** 2 > limit:
-                            outside = j
-                            break
+            if _squared_diagonal(wider) > limit:
+                outside = _far_off(points, i, limit, far, n_far) if long else _last_off(points, i, limit, low)
             if outside < 0:
-                x0, x1, y0, y1 = min(x0, x[i]), max(x1, x[i]), min(y0, y[i]), max(y1, y[i])
-                z0, z1 = min(z0, z[i]), max(z1, z[i])
+                box = wider
                 if long:
                     if n_far >= most:
-                        n_far = _forget_inner(x, y, z, far, n_far, flat)
+                        n_far = _forget_inner(points, far, n_far, rule.flat)
                         most = max(_MANY, 2 * n_far)
                     far[n_far] = i
                     n_far += 1
@@ -143,20 +192,21 @@ def find_stays(
             else:
                 low = outside + 1
             n_far, most = 0, _MANY
-            x0, x1, y0, y1, z0, z1 = x[i], x[i], y[i], y[i], z[i], z[i]
+            box = _bounds_at(points, i)
             for j in range(low, i):
-                x0, x1, y0, y1 = min(x0, x[j]), max(x1, x[j]), min(y0, y[j]), max(y1, y[j])
-                z0, z1 = min(z0, z[j]), max(z1, z[j])
-        counts[trace] = found - before
+                box = _widened(box, points, j)
+        stays.counts[trace] = found - before
     return found
 
 
 @jit
-def merge_stays(offsets: Any, x: Any, y: Any, z: Any, radius_m: Any, counts: Any) -> int:
-    """Merge each trace's stays into places, in place: a stay joins the nearest one within `radius_m`, or is a new one.
+def merge_stays(stays: SpaceTracks, radius_m: float, counts: Ints) -> int:
+    """Merge each trace's stays into places: a stay joins the nearest place within `radius_m`, or is a new one.
 
-    A place is at the mean of its stays. Gives how many places there are in all; `counts` those of each trace.
+    A place is at the mean of its stays. Places are written over the stays, from the first row on. Return how many
+    there are in all; `counts` gets those of each trace.
     """
+    offsets, x, y, z = stays
     end = 0
     weights = np.zeros(len(x))
     for trace in range(len(offsets) - 1):
@@ -181,24 +231,23 @@ def merge_stays(offsets: Any, x: Any, y: Any, z: Any, radius_m: Any, counts: Any
 
 
 @jit
-def match_places(
-    offsets: Any, x: Any, y: Any, z: Any, other: Any, to_x: Any, to_y: Any, to_z: Any, limit_m: Any, matched: Any
-) -> None:
-    """Write, for each trace, how many of its places are the nearest one, within `limit_m`, to a place of the other.
+def match_places(real: SpaceTracks, found: SpaceTracks, limit_m: float, matched: Ints) -> None:
+    """Fill, for each trace, how many of its real places are the nearest one, within `limit_m`, to a place found.
 
-    004, Definition 1; `other` are the offsets of the places that were found in what was published of each trace.
+    Promesse, Definition 1; `found` are the places in what was published of each trace.
     """
+    offsets, x, y, z = real
     hit = np.zeros(len(x), np.bool_)
     for trace in range(len(offsets) - 1):
-        for q in range(other[trace], other[trace + 1]):
+        for q in range(found.offsets[trace], found.offsets[trace + 1]):
             best, nearest = math.inf, -1
             for p in range(offsets[trace], offsets[trace + 1]):
-                away = (x[p] - to_x[q]) ** 2 + (y[p] - to_y[q]) ** 2 + (z[p] - to_z[q]) ** 2
+                away = (x[p] - found.x[q]) ** 2 + (y[p] - found.y[q]) ** 2 + (z[p] - found.z[q]) ** 2
                 if away < best:
                     best, nearest = away, p
             if nearest >= 0 and best <= limit_m * limit_m:
                 hit[nearest] = True
-        found = 0
+        hits = 0
         for p in range(offsets[trace], offsets[trace + 1]):
-            found += hit[p]
-        matched[trace] = found
+            hits += hit[p]
+        matched[trace] = hits

@@ -1,14 +1,14 @@
 """Kernels of the population generator: one person's life, and how a network or a receiver sees it.
 
 A life is a list of stays (place, arrive, leave) in seconds from the start of the period; between two stays the
-person is under way. Every random number comes from a counter that starts at (seed, user number, purpose), so a
-person does not depend on who else is generated, nor in which order.
+person is under way. Every random number comes from a counter that starts at (seed, user number, stream), so a person
+does not depend on who else is generated, nor in which order.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -16,9 +16,10 @@ from shoal.jit import jit
 from shoal.kernels.mix import GOLDEN, MIX_1, MIX_2, mix
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from shoal.jit import Floats, Ints, Ints32
+    from shoal.kernels.mix import Words
 
-__all__ = ["Land", "calls_of", "fixes_of", "shuffled_ids"]
+__all__ = ["CallHabits", "Land", "Period", "calls_of", "fixes_of", "shuffled_ids"]
 
 HOUR, DAY = 3600.0, 86400.0
 
@@ -27,57 +28,80 @@ RHO, GAMMA = 0.6, 0.21
 _STAYS_PER_DAY = 10
 
 _S11 = np.uint64(11)
-_LIFE, _CALLS, _FIXES, _SPOTS = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+
+# Streams of random numbers: a user's life, calls, fixes and points at places; identifiers, and their three rounds.
+_LIFE_STREAM, _CALLS_STREAM, _FIXES_STREAM, _SPOTS_STREAM = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+_IDS_STREAM = np.uint64(15)
+_ID_ROUND_STREAMS = np.uint64(16), np.uint64(17), np.uint64(18)
 
 
 class Land(NamedTuple):
     """The places people can be at, as arrays; row i of a cumulative matrix belongs to someone at place i."""
 
-    x: NDArray[np.float64]  # metres
-    y: NDArray[np.float64]
-    spread: NDArray[np.float64]  # metres around a place at which its people really are
-    home: NDArray[np.float64]  # cumulative weight of living at each place
-    work: NDArray[np.float64]  # (T, T) cumulative weight of working there
-    jump: NDArray[np.float64]  # (T, T) of a first visit to a place
-    trip: NDArray[np.float64]  # (T, T) of a journey to another town; a row that ends in 0 has none
-    beside: NDArray[np.int64]  # (T, 3) places that overlap with this one, -1 for none
+    x: Floats  # metres
+    y: Floats
+    spread: Floats  # metres around a place at which its people really are
+    home: Floats  # cumulative weight of living at each place
+    work: Floats  # (T, T) cumulative weight of working there
+    jump: Floats  # (T, T) of a first visit to a place
+    trip: Floats  # (T, T) of a journey to another town; a row that ends in 0 has none
+    beside: Ints  # (T, 3) places that overlap with this one, -1 for none
+
+
+class Period(NamedTuple):
+    """The days that are generated: how many, and the weekday of the first (0: Monday)."""
+
+    days: int
+    weekday: int
+
+
+class CallHabits(NamedTuple):
+    """How often and when people call.
+
+    `rates` is (mu, sigma, least, most) of the log-normal number of samples of a user; `clock` (2, 24) the cumulative
+    activity by hour on weekdays and weekends.
+    """
+
+    rates: Floats
+    clock: Floats
 
 
 @jit
-def _key(seed: Any, user: Any, purpose: Any) -> Any:
-    return mix(mix(mix(np.uint64(seed) + GOLDEN) ^ np.uint64(user)) + purpose * GOLDEN)
+def _key(seed: int, user: int, stream: np.uint64) -> np.uint64:
+    """Return where a stream of random numbers of a user starts."""
+    return mix(mix(mix(np.uint64(seed) + GOLDEN) ^ np.uint64(user)) + stream * GOLDEN)
 
 
-def shuffled_ids(seed: int, first: int, last: int) -> NDArray[np.int64]:
-    """Return each user number a distinct identifier below 2**53 that looks random: a bijection, never a collision."""
+def shuffled_ids(seed: int, first: int, last: int) -> Ints:
+    """Return, for each user number, a distinct identifier below 2**53 that looks random: a bijection, no collisions."""
     keep = np.uint64(2**53 - 1)
-    ids = np.arange(first, last, dtype=np.uint64) ^ (_key(seed, 0, np.uint64(15)) & keep)
-    for purpose in range(3):
-        ids = (ids ^ (ids >> np.uint64(27))) * (_key(seed, 0, np.uint64(16 + purpose)) | np.uint64(1)) & keep
+    ids = np.arange(first, last, dtype=np.uint64) ^ (_key(seed, 0, _IDS_STREAM) & keep)
+    for stream in _ID_ROUND_STREAMS:
+        ids = (ids ^ (ids >> np.uint64(27))) * (_key(seed, 0, stream) | np.uint64(1)) & keep
         ids ^= ids >> np.uint64(29)
     return np.asarray(ids, dtype=np.int64)
 
 
 @jit
-def _uniform(rng: Any) -> float:
+def _uniform(rng: Words) -> float:
     rng[0] += GOLDEN
     return float(mix(rng[0]) >> _S11) * (1.0 / 9007199254740992.0)
 
 
 @jit
-def _normal(rng: Any) -> float:
+def _normal(rng: Words) -> float:
     radius = math.sqrt(-2.0 * math.log(1.0 - _uniform(rng)))
     return radius * math.cos(2.0 * math.pi * _uniform(rng))
 
 
 @jit
-def _unit(key: Any) -> float:
+def _unit(key: np.uint64) -> float:
     """Return the uniform number that belongs to a key, without a state."""
     return float(mix(key) >> _S11) * (1.0 / 9007199254740992.0)
 
 
 @jit
-def _pick(cumulative: Any, u: float) -> int:
+def _pick(cumulative: Floats, u: float) -> int:
     """Return the first index whose cumulative weight exceeds the share u of the whole."""
     target = u * cumulative[-1]
     low, high = 0, len(cumulative) - 1
@@ -91,7 +115,7 @@ def _pick(cumulative: Any, u: float) -> int:
 
 
 @jit
-def _spot(land: Any, spots: Any, place: int) -> tuple[float, float]:
+def _spot(land: Land, spots: np.uint64, place: int) -> tuple[float, float]:
     """Return the point, in metres, where this person is when at `place`: always the same one."""
     key = spots + np.uint64(2 * place) * GOLDEN
     radius = land.spread[place] * math.sqrt(-2.0 * math.log(1.0 - _unit(key)))
@@ -119,20 +143,20 @@ class _Person(NamedTuple):
     hours_s: float
     outgoing: float
     travels: float
-    spots: Any  # key of the points where this person is at a place
+    spots: np.uint64  # key of the points where this person is at a place
 
 
 class _Diary(NamedTuple):
     """Scratch space for a life: stays (place, arrive, leave), known places and visits to them, how many of each."""
 
-    stays: NDArray[np.float64]
-    known: NDArray[np.int64]
-    visits: NDArray[np.float64]
-    size: NDArray[np.int64]  # of stays, of known places
+    stays: Floats
+    known: Ints
+    visits: Floats
+    size: Ints  # of stays, of known places
 
 
 @jit
-def _blank_diary(days: int) -> Any:
+def _blank_diary(days: int) -> _Diary:
     known = days * 4 + 8
     return _Diary(
         np.empty((days * _STAYS_PER_DAY + 2, 3)), np.empty(known, np.int64), np.empty(known), np.empty(2, np.int64)
@@ -140,12 +164,12 @@ def _blank_diary(days: int) -> Any:
 
 
 @jit
-def _here(diary: Any) -> int:
+def _here(diary: _Diary) -> int:
     return int(diary.stays[diary.size[0] - 1, 0])
 
 
 @jit
-def _go(land: Any, who: Any, diary: Any, place: int, depart: float) -> None:
+def _go(land: Land, who: _Person, diary: _Diary, place: int, depart: float) -> None:
     """Leave the last stay at `depart`, but not before five minutes of it, for `place`."""
     n, here = diary.size[0], _here(diary)
     if here == place or n == len(diary.stays):
@@ -160,7 +184,7 @@ def _go(land: Any, who: Any, diary: Any, place: int, depart: float) -> None:
 
 
 @jit
-def _choose(land: Any, rng: Any, diary: Any, here: int) -> int:
+def _choose(land: Land, rng: Words, diary: _Diary, here: int) -> int:
     """Choose where to go out to: explore, or return in proportion to past visits. The visit is remembered."""
     known, visits, count = diary.known, diary.visits, diary.size[1]
     place = here
@@ -187,8 +211,11 @@ def _choose(land: Any, rng: Any, diary: Any, here: int) -> int:
     return place
 
 
+# more than six arguments: as one tuple they made the generation of calls 3 to 8 % slower
 @jit
-def _out_and_back(land: Any, rng: Any, who: Any, diary: Any, back: int, depart: float, hours: Any) -> None:
+def _out_and_back(
+    land: Land, rng: Words, who: _Person, diary: _Diary, back: int, depart: float, hours: tuple[float, float]
+) -> None:
     """Go out for (least, further) hours and on to `back`; away from home only places around are in reach."""
     here = _here(diary)
     travelling = here != who.home and here != who.work
@@ -199,7 +226,7 @@ def _out_and_back(land: Any, rng: Any, who: Any, diary: Any, back: int, depart: 
 
 
 @jit
-def _new_person(land: Any, rng: Any, spots: Any, diary: Any) -> Any:
+def _new_person(land: Land, rng: Words, spots: np.uint64, diary: _Diary) -> _Person:
     """Draw a person, and begin the diary: at home, with a past in which some places are known."""
     home = _pick(land.home, _uniform(rng))
     working = _uniform(rng) < 0.72
@@ -225,7 +252,8 @@ def _new_person(land: Any, rng: Any, spots: Any, diary: Any) -> Any:
 
 
 @jit
-def _work_day(land: Any, rng: Any, who: Any, diary: Any, midnight: float, share: float) -> None:
+def _work_day(land: Land, rng: Words, who: _Person, diary: _Diary, midnight: float, share: float) -> None:
+    """Write a day of work, of this share of the usual hours."""
     begin = midnight + who.opens_s + 0.3 * HOUR * _normal(rng)
     end = begin + share * who.hours_s + 0.5 * HOUR * _normal(rng)
     _go(land, who, diary, who.work, begin)
@@ -238,7 +266,8 @@ def _work_day(land: Any, rng: Any, who: Any, diary: Any, midnight: float, share:
 
 
 @jit
-def _free_day(land: Any, rng: Any, who: Any, diary: Any, midnight: float, base: int) -> None:
+def _free_day(land: Land, rng: Words, who: _Person, diary: _Diary, midnight: float, base: int) -> None:
+    """Write a day without work, from the place where one stays and back to it."""
     if _uniform(rng) < 0.42 * who.outgoing:
         _out_and_back(land, rng, who, diary, base, midnight + (8.5 + 4.0 * _uniform(rng)) * HOUR, (0.5, 3.0))
     if _uniform(rng) < 0.45 * who.outgoing:
@@ -246,11 +275,11 @@ def _free_day(land: Any, rng: Any, who: Any, diary: Any, midnight: float, base: 
 
 
 @jit
-def _live(land: Any, rng: Any, who: Any, diary: Any, days: int, weekday: int) -> int:
+def _live(land: Land, rng: Words, who: _Person, diary: _Diary, period: Period) -> int:
     """Write the stays of the whole period into the diary; return how many there are."""
-    base, away = who.home, 0
+    days, base, away = period.days, who.home, 0
     for day in range(days):
-        midnight, of_week = day * DAY, (weekday + day) % 7
+        midnight, of_week = day * DAY, (period.weekday + day) % 7
         if away == 1:
             base, away = who.home, 0
             _go(land, who, diary, base, midnight + (8.0 + 9.0 * _uniform(rng)) * HOUR)
@@ -281,16 +310,16 @@ def _live(land: Any, rng: Any, who: Any, diary: Any, days: int, weekday: int) ->
 
 
 @jit
-def _life_of(land: Any, seed: Any, user: int, diary: Any, days: int, weekday: int, rng: Any) -> tuple[int, Any]:
+def _life_of(land: Land, seed: int, user: int, period: Period, diary: _Diary, rng: Words) -> tuple[int, np.uint64]:
     """Write one user's life into the diary; return how many stays it has and the key of the user's spots."""
-    spots = _key(seed, user, _SPOTS)
-    rng[0] = _key(seed, user, _LIFE)
+    spots = _key(seed, user, _SPOTS_STREAM)
+    rng[0] = _key(seed, user, _LIFE_STREAM)
     who = _new_person(land, rng, spots, diary)
-    return _live(land, rng, who, diary, days, weekday), spots
+    return _live(land, rng, who, diary, period), spots
 
 
 @jit
-def _along(land: Any, spots: Any, a: int, b: int, share: float) -> tuple[float, float]:
+def _along(land: Land, spots: np.uint64, a: int, b: int, share: float) -> tuple[float, float]:
     """Return the point at `share` of the way from place a to place b: the same gentle bend every time."""
     x0, y0 = _spot(land, spots, a)
     x1, y1 = _spot(land, spots, b)
@@ -302,7 +331,8 @@ def _along(land: Any, spots: Any, a: int, b: int, share: float) -> tuple[float, 
 
 
 @jit
-def _nearest(land: Any, x: float, y: float) -> int:
+def _nearest(land: Land, x: float, y: float) -> int:
+    """Return the place nearest to a point."""
     best, place = np.inf, 0
     for i in range(len(land.x)):
         d = (land.x[i] - x) ** 2 + (land.y[i] - y) ** 2
@@ -312,8 +342,9 @@ def _nearest(land: Any, x: float, y: float) -> int:
 
 
 @jit
-def _call_times(rng: Any, n: int, days: int, weekday: int, clock: Any, order: Any, load: Any, out: Any) -> None:
-    """Write n distinct seconds in order: bursts that start by the clock, over days of uneven load."""
+def _call_times(rng: Words, period: Period, clock: Floats, order: Ints, load: Floats, second: Floats) -> None:
+    """Fill distinct seconds in order: bursts that start by the clock, over days of uneven load."""
+    days, weekday, n = period.days, period.weekday, len(second)
     total = 0.0
     for day in range(days):
         total += (-math.log(1.0 - _uniform(rng)) + 0.3) * (0.85 if (weekday + day) % 7 >= 5 else 1.0)
@@ -334,18 +365,18 @@ def _call_times(rng: Any, n: int, days: int, weekday: int, clock: Any, order: An
         t = (day + (hour / 24.0) % 1.0) * DAY
         more = 1.0
         while done < n and _uniform(rng) < more:
-            out[done] = math.floor(t) if t < end else math.floor(2.0 * end - t) - 1.0
+            second[done] = math.floor(t) if t < end else math.floor(2.0 * end - t) - 1.0
             done += 1
             more = 0.42 if more == 1.0 else 0.55
             t += min(math.exp(5.5 + 1.3 * _normal(rng)), 2.0 * HOUR)
-    out[:n].sort()
+    second.sort()
     for i in range(n - 2, -1, -1):
-        out[i] = min(out[i], out[i + 1] - 1.0)
+        second[i] = min(second[i], second[i + 1] - 1.0)
 
 
 @jit
-def _serve(land: Any, rng: Any, spots: Any, stays: Any, second: Any, place: Any) -> None:
-    """Write the tower that serves each call: that of the stay, one that overlaps it, or the nearest to the road."""
+def _serve(land: Land, rng: Words, spots: np.uint64, stays: Floats, second: Floats, place: Ints32) -> None:
+    """Fill the tower that serves each call: that of the stay, one that overlaps it, or the nearest to the road."""
     overlaps = max(0.0, 0.4 * _unit(spots + MIX_1) - 0.1)
     s = 0
     for j in range(len(second)):
@@ -365,20 +396,17 @@ def _serve(land: Any, rng: Any, spots: Any, stays: Any, second: Any, place: Any)
 
 @jit
 def calls_of(
-    land: Any, seed: Any, first: int, last: int, days: int, weekday: int, rates: Any, clock: Any
-) -> tuple[Any, Any, Any]:
-    """Generate the call records of users first…last-1: (count per user, second, place), user after user.
-
-    `rates` is (mu, sigma, least, most) of the log-normal number of samples of a user; `clock` (2, 24) the
-    cumulative activity by hour on weekdays and weekends.
-    """
+    land: Land, seed: int, first: int, last: int, period: Period, habits: CallHabits
+) -> tuple[Ints, Floats, Ints32]:
+    """Generate the call records of users first…last-1: (count per user, second, place), user after user."""
+    days, rates = period.days, habits.rates
     diary = _blank_diary(days)
     order, load = np.empty(days, np.int64), np.empty(days)
     counts = np.empty(last - first, np.int64)
     rng = np.empty(1, np.uint64)
     total = 0
     for i in range(last - first):
-        rng[0] = _key(seed, first + i, _CALLS)
+        rng[0] = _key(seed, first + i, _CALLS_STREAM)
         drawn = min(max(math.exp(rates[0] + rates[1] * _normal(rng)), rates[2]), rates[3])
         counts[i] = max(1, int(drawn + _uniform(rng)))
         total += counts[i]
@@ -386,18 +414,19 @@ def calls_of(
     start = 0
     for i in range(last - first):
         user = first + i
-        n, spots = _life_of(land, seed, user, diary, days, weekday, rng)
-        rng[0] = mix(_key(seed, user, _CALLS))
+        n, spots = _life_of(land, seed, user, period, diary, rng)
+        rng[0] = mix(_key(seed, user, _CALLS_STREAM))
         part = second[start : start + counts[i]]
-        _call_times(rng, counts[i], days, weekday, clock, order, load, part)
+        _call_times(rng, period, habits.clock, order, load, part)
         _serve(land, rng, spots, diary.stays[:n], part, place[start : start + counts[i]])
         start += counts[i]
     return counts, second, place
 
 
 @jit
-def _fixes(land: Any, rng: Any, spots: Any, stays: Any, n: int, interval: float, out: Any) -> int:
-    """Write a person's fixes (second, x, y), times strictly increasing; return how many."""
+def _fixes(land: Land, rng: Words, spots: np.uint64, stays: Floats, interval: float, out: Floats) -> int:
+    """Fill a person's fixes (second, x, y), times strictly increasing; return how many."""
+    n = len(stays)
     m, latest = 0, -1.0
     for s in range(n):
         here = int(stays[s, 0])
@@ -427,8 +456,9 @@ def _fixes(land: Any, rng: Any, spots: Any, stays: Any, n: int, interval: float,
 
 
 @jit
-def fixes_of(land: Any, seed: Any, first: int, last: int, days: int, weekday: int, interval: float) -> tuple[Any, Any]:
+def fixes_of(land: Land, seed: int, first: int, last: int, period: Period, interval: float) -> tuple[Ints, Floats]:
     """Generate the fixes of users first…last-1: (count per user, rows of second, x, y), user after user."""
+    days = period.days
     diary = _blank_diary(days)
     most = int(days * DAY / interval) + 2 * len(diary.stays)
     counts = np.empty(last - first, np.int64)
@@ -437,12 +467,12 @@ def fixes_of(land: Any, seed: Any, first: int, last: int, days: int, weekday: in
     start = 0
     for i in range(last - first):
         user = first + i
-        n, spots = _life_of(land, seed, user, diary, days, weekday, rng)
+        n, spots = _life_of(land, seed, user, period, diary, rng)
         if start + most > len(rows):
             larger = np.empty((2 * len(rows), 3))
             larger[:start] = rows[:start]
             rows = larger
-        rng[0] = _key(seed, user, _FIXES)
-        counts[i] = _fixes(land, rng, spots, diary.stays, n, interval, rows[start:])
+        rng[0] = _key(seed, user, _FIXES_STREAM)
+        counts[i] = _fixes(land, rng, spots, diary.stays[:n], interval, rows[start:])
         start += counts[i]
     return counts, rows[:start]

@@ -1,29 +1,38 @@
-"""How unevenly a person's samples are hard to hide: Gini coefficient and tail weight (001, Eq. 6-7)."""
+"""How unevenly a person's samples are hard to hide: Gini coefficient and tail weight (the k-gap paper, Eq. 6-7)."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from shoal.jit import jit
-from shoal.kernels.kgap import longer
+from shoal.kernels.kgap import longer, rows_of
 from shoal.kernels.stretch import nearest_parts
 
 if TYPE_CHECKING:
-    from shoal.jit import Floats, Ints, Ints32
+    from shoal.jit import Floats, Ints
+    from shoal.kernels.samples import Samples
     from shoal.kernels.stretch import Scale
 
-__all__ = ["NORMAL_TAIL", "gini_of_sorted", "tail_of_sorted", "uneven_parts"]
+__all__ = ["NORMAL_TAIL", "Spread", "gini_of_sorted", "tail_of_sorted", "uneven_parts"]
 
 NORMAL_TAIL = 2.3263478740408408 / 0.6744897501960817  # (Φ⁻¹(.99)-Φ⁻¹(.5)) / (Φ⁻¹(.75)-Φ⁻¹(.5))
+
+
+class Spread(NamedTuple):
+    """How sample efforts are spread, a row for each user: columns are the whole effort, its space and its time."""
+
+    gini: Floats
+    tail: Floats
+    sums: Floats
 
 
 @jit
 def gini_of_sorted(values: Floats) -> float:
     """Return the Gini coefficient of ascending values, none negative; 0 if all are 0.
 
-    G = 2·Σ i·s_(i) / (N·Σ s) - (N+1)/N. Eq. 6 of 001 is misprinted.
+    G = 2·Σ i·s_(i) / (N·Σ s) - (N+1)/N. Eq. 6 of the k-gap paper is misprinted.
     """
     n = len(values)
     total = 0.0
@@ -54,22 +63,12 @@ def tail_of_sorted(values: Floats) -> float:
 
 
 @jit
-def uneven_parts(
-    offsets: Ints,
-    t: Ints32,
-    x: Ints32,
-    y: Ints32,
-    scale: Scale,
-    users: Ints,
-    near: Ints,
-    gini: Floats,
-    tail: Floats,
-    sums: Floats,
-) -> None:
-    """Fill the Gini coefficient, the tail weight and the sum of a user's sample efforts, of their space and their time.
+def uneven_parts(samples: Samples, scale: Scale, users: Ints, near: Ints, spread: Spread) -> None:
+    """Fill the Gini coefficient, the tail weight and the sum of users' sample efforts, of their space and their time.
 
-    The efforts are those between the user and each of those near her, sample by sample of the longer.
+    The efforts are those between a user and each of those near them, sample by sample of the longer.
     """
+    offsets = samples.offsets
     parts = np.empty((3, 0), np.int64)
     whole = float(scale.space_cap + scale.time_cap)
     for q in range(len(users)):
@@ -82,13 +81,12 @@ def uneven_parts(
         n = 0
         for v in near[q]:
             a, b = longer(offsets, users[q], v)
-            a0, a1 = offsets[a], offsets[a + 1]
-            nearest_parts(t, x, y, a0, a1, offsets[b], offsets[b + 1], scale, parts[1, n:], parts[2, n:])
-            n += a1 - a0
+            nearest_parts(samples, rows_of(samples, a), rows_of(samples, b), scale, parts[1, n:], parts[2, n:])
+            n += offsets[a + 1] - offsets[a]
         for p in range(n):
             parts[0, p] = parts[1, p] + parts[2, p]
         for kind in range(3):
             values = np.sort(parts[kind, :n]) / whole
-            gini[q, kind] = gini_of_sorted(values)
-            tail[q, kind] = tail_of_sorted(values)
-            sums[q, kind] = values.sum()
+            spread.gini[q, kind] = gini_of_sorted(values)
+            spread.tail[q, kind] = tail_of_sorted(values)
+            spread.sums[q, kind] = values.sum()

@@ -1,19 +1,23 @@
 """Kernels of unicity: which points are known of a few people, and who else holds them.
 
 A point is a sample seen at a coarser resolution: `Coarse` says how a granule becomes one. Nothing is sorted and no
-index of everybody is built: the few known points go into a small hash table, past which all samples are led once.
+index of everybody is built: the few known points go into a small hash table, in which every sample is looked up once.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from shoal.jit import Ints, Ints32, jit
+from shoal.jit import jit
 from shoal.kernels.mix import GOLDEN, mix
 
-__all__ = ["Coarse", "Known", "draw_points", "fill_slots", "held_prefixes"]
+if TYPE_CHECKING:
+    from shoal.jit import Ints
+    from shoal.kernels.samples import Samples
+
+__all__ = ["Coarse", "KnownPoints", "draw_points", "fill_slots", "held_prefixes"]
 
 _ONE = np.uint64(1)
 
@@ -28,8 +32,8 @@ class Coarse(NamedTuple):
     space_m: int
 
 
-class Known(NamedTuple):
-    """Distinct points, a hash table of them, and of whom each is known.
+class KnownPoints(NamedTuple):
+    """Distinct points, a hash table of them, and of which person each is known.
 
     Point p is (t, x, y)[p]; it is number bit[i] of the points known of person[i], for i in ends[p]…ends[p+1]-1.
     `slots` (a power of two, at most half full) holds numbers of points, -1 where free.
@@ -45,23 +49,22 @@ class Known(NamedTuple):
 
 
 @jit
-def _hash(key: Any, t: Any, x: Any, y: Any) -> Any:
+def _hash(key: np.uint64, t: int, x: int, y: int) -> np.uint64:
     return mix(mix(mix(key ^ np.uint64(t)) ^ np.uint64(x)) ^ np.uint64(y))
 
 
 @jit
-def _point(coarse: Any, t: Any, x: Any, y: Any) -> tuple[int, int, int]:
+def _point(coarse: Coarse, samples: Samples, i: int) -> tuple[int, int, int]:
+    """Return the point that a sample is seen as."""
     return (
-        (np.int64(t) + coarse.origin_slot) * coarse.slot_s // coarse.time_s,
-        np.int64(x) * coarse.cell_m // coarse.space_m,
-        np.int64(y) * coarse.cell_m // coarse.space_m,
+        (int(samples.t[i]) + coarse.origin_slot) * coarse.slot_s // coarse.time_s,
+        int(samples.x[i]) * coarse.cell_m // coarse.space_m,
+        int(samples.y[i]) * coarse.cell_m // coarse.space_m,
     )
 
 
 @jit
-def draw_points(
-    offsets: Ints, t: Ints32, x: Ints32, y: Ints32, coarse: Any, drawn: Ints, most: int, seed: Any
-) -> tuple[Ints, Ints]:
+def draw_points(samples: Samples, coarse: Coarse, drawn: Ints, most: int, seed: int) -> tuple[Ints, Ints]:
     """Draw up to `most` distinct points of each of the `drawn` users: (how many, points (users, most, 3)).
 
     The order is that of a random number which belongs to (seed, user, point): each set of points is as likely as
@@ -73,8 +76,8 @@ def draw_points(
     for d in range(len(drawn)):
         user, n = drawn[d], 0
         key = mix(mix(np.uint64(seed) + GOLDEN) ^ np.uint64(user))
-        for i in range(offsets[user], offsets[user + 1]):
-            pt, px, py = _point(coarse, t[i], x[i], y[i])
+        for i in range(samples.offsets[user], samples.offsets[user + 1]):
+            pt, px, py = _point(coarse, samples, i)
             order = _hash(key, pt, px, py)
             at = n
             while at > 0 and rank[at - 1] > order:
@@ -103,7 +106,8 @@ def fill_slots(t: Ints, x: Ints, y: Ints, slots: Ints) -> None:
 
 
 @jit
-def _find(known: Any, t: Any, x: Any, y: Any) -> int:
+def _find(known: KnownPoints, t: int, x: int, y: int) -> int:
+    """Return the number of a point, -1 if it is not known."""
     last = np.uint64(len(known.slots) - 1)
     slot = _hash(GOLDEN, t, x, y) & last
     while known.slots[slot] >= 0:
@@ -116,11 +120,11 @@ def _find(known: Any, t: Any, x: Any, y: Any) -> int:
 
 @jit
 def held_prefixes(
-    offsets: Ints, t: Ints32, x: Ints32, y: Ints32, coarse: Any, known: Any, people: int, most: int, users: Any
+    samples: Samples, coarse: Coarse, known: KnownPoints, people: int, most: int, users: tuple[int, int]
 ) -> Ints:
     """Count, for each of the `people` of whom points are known, the users who hold how many of the first of them.
 
-    Gives (people, most+1): at [v, p] the users among users[0]…users[1]-1 who hold exactly the first p points of v
+    Return (people, most+1): at [v, p] the users among users[0]…users[1]-1 who hold exactly the first p points of v
     and not the next (for p = 0 it stays empty: most hold none).
     """
     counts = np.zeros((people, most + 1), np.int64)
@@ -128,8 +132,8 @@ def held_prefixes(
     touched = np.empty(people, np.int64)
     for user in range(users[0], users[1]):
         n = 0
-        for i in range(offsets[user], offsets[user + 1]):
-            pt, px, py = _point(coarse, t[i], x[i], y[i])
+        for i in range(samples.offsets[user], samples.offsets[user + 1]):
+            pt, px, py = _point(coarse, samples, i)
             p = _find(known, pt, px, py)
             if p < 0:
                 continue

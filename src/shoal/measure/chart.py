@@ -10,7 +10,7 @@ from xml.sax.saxutils import escape
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["Axis", "Curve", "chart"]
+__all__ = ["ChartAxis", "Curve", "chart"]
 
 _WIDTH, _HEIGHT = 680, 400
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 190, 44, 52  # margins; the legend stands in the right one
@@ -19,7 +19,7 @@ _TICKS = 6
 
 
 @dataclass(frozen=True, kw_only=True)
-class Axis:
+class ChartAxis:
     """An axis: what it shows, from where to where (None: as the values are), and how numbers are written."""
 
     label: str
@@ -44,11 +44,11 @@ class Curve:
     colour: int | None = None
 
 
-def chart(title: str, curves: Sequence[Curve], x: Axis, y: Axis) -> str:
+def chart(title: str, curves: Sequence[Curve], x: ChartAxis, y: ChartAxis) -> str:
     """Draw curves; gives the text of an SVG file. Points that an axis can't show (0 on a log axis) are left out.
 
     >>> one = Curve(name="one", x=[0, 1], y=[0, 1])
-    >>> chart("A line", [one], Axis(label="x"), Axis(label="y")).startswith("<svg ")
+    >>> chart("A line", [one], ChartAxis(label="x"), ChartAxis(label="y")).startswith("<svg ")
     True
     """
     points = [list(_points(curve, x, y)) for curve in curves]
@@ -68,7 +68,7 @@ def chart(title: str, curves: Sequence[Curve], x: Axis, y: Axis) -> str:
     return "\n".join([*parts, "</svg>", ""])
 
 
-def _points(curve: Curve, x: Axis, y: Axis) -> Iterable[tuple[float, float]]:
+def _points(curve: Curve, x: ChartAxis, y: ChartAxis) -> Iterable[tuple[float, float]]:
     for a, b in zip(curve.x, curve.y, strict=True):
         seen = math.isfinite(a) and math.isfinite(b)
         if seen and not (x.log and a <= 0) and not (y.log and b <= 0):
@@ -78,7 +78,7 @@ def _points(curve: Curve, x: Axis, y: Axis) -> Iterable[tuple[float, float]]:
 class _Scale:
     """Where values stand between two edges of the drawing."""
 
-    def __init__(self, axis: Axis, values: Sequence[float], start: float, stop: float) -> None:
+    def __init__(self, axis: ChartAxis, values: Sequence[float], start: float, stop: float) -> None:
         self.axis, self.start, self.stop = axis, start, stop
         low = axis.low if axis.low is not None else min(values, default=1.0 if axis.log else 0.0)
         high = axis.high if axis.high is not None else max(values, default=1.0)

@@ -1,4 +1,4 @@
-"""What makes people hard to hide: properties of their movements, against any figure about them (000, Sec. 8.2)."""
+"""What makes people hard to hide: properties of their movements, against any figure about them (GLOVE, Sec. 8.2)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from shoal.errors import InputError
 from shoal.kernels.movement import count_overlaps, movements
+from shoal.kernels.samples import samples_of
 from shoal.lists import even_ranges
 from shoal.parts import even_parts
 from shoal.run import LOCAL, Run
@@ -27,7 +28,7 @@ class Properties(NamedTuple):
     """Of each person: radius of gyration, people around, distance travelled, irregularity, samples an hour.
 
     The radius is the root mean square distance from the mean position. People around are those whose circle of that
-    radius meets hers. Irregularity is the standard deviation of the time from one sample to the next. Samples an hour
+    radius meets theirs. Irregularity is the standard deviation of the time from one sample to the next. Samples an hour
     are over the duration of the whole data.
     """
 
@@ -39,7 +40,7 @@ class Properties(NamedTuple):
 
 
 def properties(people: Trajectories, users: NDArray[np.int64] | None = None, *, run: Run = LOCAL) -> Properties:
-    """Return the properties of people's movements that 000 looks at (Sec. 8.2); of some users, or of all.
+    """Return the properties of people's movements that GLOVE's paper looks at (Sec. 8.2); of some users, or of all.
 
     Cost: linear in samples, and a nanosecond for each of the users asked for and each person.
 
@@ -50,9 +51,9 @@ def properties(people: Trajectories, users: NDArray[np.int64] | None = None, *, 
     """
     users = np.arange(len(people)) if users is None else users
     moved, around = np.empty((len(people), 5)), np.empty(len(users), np.int64)
-    arrays = (people.offsets, people.t, people.x, people.y)
+    samples = samples_of(people)
     run.ranges(
-        lambda start, stop: movements(*arrays, start, stop, moved), even_ranges(people.counts, _SAMPLES_PER_RANGE)
+        lambda start, stop: movements(samples, start, stop, moved), even_ranges(people.counts, _SAMPLES_PER_RANGE)
     )
     run.ranges(
         lambda start, stop: count_overlaps(moved, users[start:stop], around[start:stop]),

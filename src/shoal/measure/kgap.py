@@ -1,4 +1,4 @@
-"""The k-gap: how much precision it costs to hide a person among k (001, Eq. 5; 000, Eq. 11)."""
+"""The k-gap: how much precision it costs to hide a person among k (k-gap, Eq. 5; GLOVE, Eq. 11)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.errors import SettingsError, TooFewUsers
-from shoal.kernels.kgap import MOST_PLACES, Floors, fill_gaps, fill_places, mean_parts, nearest_users
+from shoal.kernels.kgap import MOST_PLACES, Floors, SpaceOrder, fill_gaps, fill_places, mean_parts, nearest_users
+from shoal.kernels.samples import samples_of
 from shoal.lists import even_ranges, offsets_of
 from shoal.measure.stretch import Stretch
 from shoal.memory import require_memory
@@ -123,17 +124,17 @@ def _nearest(
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], int]:
     """Find everybody's nearest others, their efforts, and how many efforts were begun."""
     floors, _ = floors_of(people, scale, run)
-    order = homes(people, run=run).order
-    where = np.empty_like(order)
-    where[order] = np.arange(len(order))
-    turn = np.argsort(where[users])  # neighbours one after the other, while what they need is at hand
+    by_space = homes(people, run=run).order
+    order = SpaceOrder(by_space, np.empty_like(by_space))
+    order.rank[by_space] = np.arange(len(by_space))
+    turn = np.argsort(order.rank[users])  # neighbours one after the other, while what they need is at hand
     near, effort = np.empty((len(users), kept), np.int64), np.empty((len(users), kept))
     counts, lock = np.zeros(3, np.int64), threading.Lock()
 
     def find(start: int, stop: int) -> None:
         rows = turn[start:stop]
         part, efforts, of_part = near[rows], effort[rows], np.zeros(3, np.int64)
-        nearest_users(floors, scale, users[rows], order, where, part, efforts, of_part)
+        nearest_users(floors, users[rows], order, part, efforts, of_part)
         with lock:
             near[rows], effort[rows] = part, efforts
             np.add(counts, of_part, out=counts)
@@ -154,10 +155,8 @@ def floors_of(people: Trajectories, scale: Scale, run: Run = LOCAL) -> tuple[Flo
     need = len(people) * (bins + 40) + people.samples * 3 + int(places[-1]) * 20
     require_memory(need, "the k-gap", "measure fewer people (--bbox, --period)")
     floors = Floors(
-        offsets=people.offsets,
-        t=people.t,
-        x=people.x,
-        y=people.y,
+        samples=samples_of(people),
+        scale=scale,
         place=np.empty(people.samples, np.uint8),
         bin=np.empty(people.samples, np.uint16),
         places=places,
@@ -170,7 +169,7 @@ def floors_of(people: Trajectories, scale: Scale, run: Run = LOCAL) -> tuple[Flo
     )
 
     def fill(start: int, stop: int) -> None:
-        fill_gaps(floors, scale, first, width, start, stop)
+        fill_gaps(floors, first, width, start, stop)
         fill_places(floors, start, stop)
 
     run.ranges(fill, even_ranges(people.counts, _SAMPLES_PER_RANGE))
@@ -182,10 +181,10 @@ def _parts(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Split efforts into space and time."""
     space, time = np.empty(near.shape), np.empty(near.shape)
-    arrays = (people.offsets, people.t, people.x, people.y, scale)
+    samples = samples_of(people)
 
     def fill(start: int, stop: int) -> None:
-        mean_parts(*arrays, users[start:stop], near[start:stop], space[start:stop], time[start:stop])
+        mean_parts(samples, scale, users[start:stop], near[start:stop], space[start:stop], time[start:stop])
 
     together = people.counts[users] + people.counts[near].sum(axis=1)
     run.ranges(fill, even_ranges(together, _SAMPLES_PER_RANGE))

@@ -9,6 +9,7 @@ import numpy as np
 
 from shoal.errors import SettingsError
 from shoal.kernels.held import held_samples
+from shoal.kernels.samples import samples_of
 from shoal.trajectories import Trajectories
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ __all__ = ["Precision", "precision", "samples_in_boxes"]
 class Precision:
     """What is left of people's samples, each seen through the box of the own record that holds it.
 
-    `owner_cost` is the mean over people of 003, Eq. 4, in slots × cells. A span is (Δx+Δy)/2; means and medians are
+    `owner_cost` is the mean over people of k-scale, Eq. 4, in slots × cells. A span is (Δx+Δy)/2; means and medians are
     over samples. `suppressed` is the share of the samples that are in no box. NaN where nothing is published.
     """
 
@@ -38,8 +39,8 @@ class Precision:
 def precision(release: Release) -> Precision:
     """Measure a release that a method has just made (one read from a file knows nobody's samples).
 
-    Where the owners are still to be drawn (k-concealment), a person counts with each of her k records alike, which is
-    what the draw gives on average. People who are not published count as suppressed. Cost: linear in samples, and
+    Where the owners are still to be drawn (k-concealment), a person counts with each of their k records alike, which
+    is what the draw gives on average. People who are not published count as suppressed. Cost: linear in samples, and
     a sort of the boxes.
 
     >>> import shoal
@@ -62,15 +63,15 @@ def precision(release: Release) -> Precision:
 
 
 def samples_in_boxes(release: Release) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return how many of its owner's samples each box holds, and every owner's cost (003, Eq. 4).
+    """Return how many of its owner's samples each box holds, and every owner's cost (k-scale, Eq. 4).
 
     With owners still to be drawn, those of all who may own the record, and k costs a person. Linear.
     """
     members, people = _members(release)
     owners = members.owners[:, None] if members.matchings is None else members.matchings
     ends = np.arange(len(release) + 1) * owners.shape[1]
-    arrays = (people.offsets, ends, np.ascontiguousarray(owners).ravel(), release.offsets, release.boxes)
-    return held_samples(people.t, people.x, people.y, *arrays)
+    own = np.ascontiguousarray(owners).ravel()
+    return held_samples(samples_of(people), ends, own, release.offsets, release.boxes)
 
 
 def _members(release: Release) -> tuple[Members, Trajectories]:

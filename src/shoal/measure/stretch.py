@@ -1,4 +1,4 @@
-"""The stretch effort: how much precision it costs to make two trajectories look the same (000, Sec. 4)."""
+"""The stretch effort: how much precision it costs to make two trajectories look the same (GLOVE, Sec. 4)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.errors import InputError, SettingsError
-from shoal.kernels.stretch import Scale, box_effort, box_reach
+from shoal.kernels.stretch import RowRange, Scale, StretchedBoxes, Weights, box_effort, box_reach
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -64,7 +64,7 @@ class Stretch:
 def stretch_effort(
     a: Any, b: Any, *, weights: tuple[int, int] = (1, 1), frame: Frame | None = None, stretch: Stretch | None = None
 ) -> float:
-    """Return the stretch effort Δ of two trajectories (000, Eq. 1-10): 0, they are the same, to 1, nothing is alike.
+    """Return the stretch effort Δ of two trajectories (GLOVE, Eq. 1-10): 0, they are the same, to 1, nothing is alike.
 
     Parameters
     ----------
@@ -89,16 +89,15 @@ def stretch_effort(
     if len(weights) != 2 or min(weights) < 1:
         raise SettingsError("weights are two numbers of people, each at least 1")
     first, second = _boxes(a), _boxes(b)
-    boxes = np.concatenate([first, second])
-    if int(np.abs(boxes).max()) > _FARTHEST:
+    both = np.concatenate([first, second])
+    if int(np.abs(both).max()) > _FARTHEST:
         raise InputError("granules must lie within 30 bits of 0; count them from a nearer origin")
-    narrow = boxes.astype(np.int32)
-    reach = np.empty(len(narrow), np.int32)
-    middle, end = len(first), len(narrow)
-    box_reach(narrow, 0, middle, reach)
-    box_reach(narrow, middle, end, reach)
+    boxes = StretchedBoxes(both.astype(np.int32), np.empty(len(both), np.int32))
+    rows = RowRange(0, len(first)), RowRange(len(first), len(both))
+    for own in rows:
+        box_reach(boxes, *own)
     scale = (stretch or Stretch()).scale(frame or Grid(crs=None))
-    return float(box_effort(narrow, reach, 0, middle, middle, end, *weights, scale, 1.0))
+    return float(box_effort(boxes, *rows, Weights(*weights), scale, 1.0))
 
 
 def _boxes(samples: Any) -> NDArray[np.int64]:

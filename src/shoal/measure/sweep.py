@@ -1,4 +1,4 @@
-"""Uniform generalization: what everybody's samples on a coarser grid do for the k-gap (001, Fig. 4; 000, Fig. 8)."""
+"""Uniform generalization: what samples on a coarser grid do for the k-gap (k-gap, Fig. 4; GLOVE, Fig. 8)."""
 
 from __future__ import annotations
 

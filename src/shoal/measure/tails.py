@@ -1,4 +1,4 @@
-"""Why people are hard to hide: space or time, all their samples or a few (001, Sec. 4.3; 000, Sec. 5.4)."""
+"""Why people are hard to hide: space or time, all their samples or a few (k-gap, Sec. 4.3; GLOVE, Sec. 5.4)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.errors import InputError, SettingsError
-from shoal.kernels.tails import gini_of_sorted, tail_of_sorted, uneven_parts
+from shoal.kernels.samples import samples_of
+from shoal.kernels.tails import Spread, gini_of_sorted, tail_of_sorted, uneven_parts
 from shoal.lists import even_ranges
 from shoal.run import LOCAL, Run
 
@@ -57,7 +58,7 @@ class Tails:
 
 
 def gini(values: Any) -> float:
-    """Return the Gini coefficient of values, none negative (001, Eq. 6, corrected); 0 if all are 0.
+    """Return the Gini coefficient of values, none negative (k-gap, Eq. 6, corrected); 0 if all are 0.
 
     >>> gini([1, 1, 1]), gini([0, 0, 0]), round(gini([0, 0, 3]), 3)
     (0.0, 0.0, 0.667)
@@ -66,7 +67,7 @@ def gini(values: Any) -> float:
 
 
 def tail_weight(values: Any) -> float:
-    """Return the tail weight index of values (001, Eq. 7), by the inverse of their empirical distribution function.
+    """Return the tail weight index of values (k-gap, Eq. 7), by the inverse of their empirical distribution function.
 
     A quantile is the least value that enough of them do not exceed (`inverted_cdf` of numpy, type 1 of Hyndman and
     Fan). NaN if a quarter of the values is equal to the median.
@@ -82,7 +83,7 @@ def tails(gaps: Gaps, *, k: int | None = None, run: Run = LOCAL) -> Tails:
     """Look at the efforts of single samples behind k-gaps: their spread, their tails, and whether time outweighs space.
 
     Input: what `shoal.k_gap` gives; k, one of those it was measured for (the least, unless given). Output: `Tails`.
-    Cost: the efforts between everybody and her k-1 nearest once more, and sorting them.
+    Cost: the efforts between everybody and their k-1 nearest once more, and sorting them.
 
     >>> import shoal
     >>> people = shoal.from_arrow(shoal.synthesize(users=60, days=7, seed=1))
@@ -95,11 +96,11 @@ def tails(gaps: Gaps, *, k: int | None = None, run: Run = LOCAL) -> Tails:
         raise SettingsError("k must be one of those that were measured")
     people, users, near = gaps.people, gaps.users, np.ascontiguousarray(gaps.near[:, : k - 1])
     spread, tail, sums = (np.empty((len(users), 3)) for _ in range(3))
-    arrays = (people.offsets, people.t, people.x, people.y, gaps.stretch.scale(people.frame))
+    samples, scale = samples_of(people), gaps.stretch.scale(people.frame)
 
     def fill(start: int, stop: int) -> None:
         part = slice(start, stop)
-        uneven_parts(*arrays, users[part], near[part], spread[part], tail[part], sums[part])
+        uneven_parts(samples, scale, users[part], near[part], Spread(spread[part], tail[part], sums[part]))
 
     with run.stage("tails", len(users)) as advance:
         together = people.counts[users] + people.counts[near].sum(axis=1)

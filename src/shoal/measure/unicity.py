@@ -10,7 +10,8 @@ import numpy as np
 
 from shoal.errors import SettingsError
 from shoal.intervals import wilson
-from shoal.kernels.unicity import Coarse, Known, draw_points, fill_slots, held_prefixes
+from shoal.kernels.samples import samples_of
+from shoal.kernels.unicity import Coarse, KnownPoints, draw_points, fill_slots, held_prefixes
 from shoal.lists import even_ranges
 from shoal.run import LOCAL, Run
 
@@ -77,8 +78,8 @@ def unicity(
     (metres, seconds), none finer than the grid; how many people to draw. Output: one `Unicity` for each resolution
     and number of points, in the order asked for.
     Guarantee: the share is exact for the people drawn, among everybody; a person's points are distinct at the
-    resolution, any set of them as likely as another, and her p points are among her p+1, so that the share never falls
-    with p. The same for any number of threads; deterministic for a seed.
+    resolution, any set of them as likely as another, and their p points are among their p+1, so that the share never
+    falls with p. The same for any number of threads; deterministic for a seed.
     Cost: one pass over all samples for each resolution and 20,000 people drawn, about 30 ns a sample; little memory.
 
     >>> import shoal
@@ -142,16 +143,16 @@ def _candidates(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return how many points are known of each person drawn, and for p = 1…most the users who hold the first p.
 
-    Beyond the points she has, the number is that of all her points (the columns there are never asked for).
+    Beyond the points a person has, the number is that of all their points (these columns are never asked for).
     """
-    arrays = (people.offsets, people.t, people.x, people.y)
-    counts, points = draw_points(*arrays, coarse, drawn, most, seed)
+    samples = samples_of(people)
+    counts, points = draw_points(samples, coarse, drawn, most, seed)
     known = _known(counts, points)
     exactly = np.zeros((len(drawn), most + 1), np.int64)
     lock = threading.Lock()
 
     def count(start: int, stop: int) -> None:
-        part = held_prefixes(*arrays, coarse, known, len(drawn), most, (start, stop))
+        part = held_prefixes(samples, coarse, known, len(drawn), most, (start, stop))
         with lock:
             np.add(exactly, part, out=exactly)
 
@@ -160,7 +161,7 @@ def _candidates(
     return counts, at_least[:, 1:]
 
 
-def _known(counts: NDArray[np.int64], points: NDArray[np.int64]) -> Known:
+def _known(counts: NDArray[np.int64], points: NDArray[np.int64]) -> KnownPoints:
     """Put the points of everybody drawn into a hash table, each distinct one once."""
     person = np.repeat(np.arange(len(counts)), counts)
     bit = np.arange(len(person)) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -171,4 +172,4 @@ def _known(counts: NDArray[np.int64], points: NDArray[np.int64]) -> Known:
     starts = np.flatnonzero(first)
     slots = np.full(1 << (2 * len(starts)).bit_length(), -1, np.int64)
     fill_slots(t[starts], x[starts], y[starts], slots)
-    return Known(t[starts], x[starts], y[starts], np.append(starts, len(person)), person, bit, slots)
+    return KnownPoints(t[starts], x[starts], y[starts], np.append(starts, len(person)), person, bit, slots)

@@ -14,7 +14,7 @@ import numpy as np
 from shoal.claim import Claim
 from shoal.errors import InputError, SettingsError
 from shoal.frame import transformer
-from shoal.kernels.noise import shift_places
+from shoal.kernels.noise import LaplaceDraws, shift_places
 from shoal.layouts import DECIMALS, Points
 from shoal.methods.protocol import Estimate, PointMethod
 from shoal.release import Members, Release
@@ -96,8 +96,8 @@ class GeoIndistinguishability(PointMethod):
             drawn = _system_draws(stop - start) if draws is None else draws[part]
             shifted = np.empty(stop - start), np.empty(stop - start)
             uniform = (drawn >> np.uint64(11)) * 2.0**-53
-            where = traces.lng[part], traces.lat[part], self.epsilon
-            shift_places(*where, uniform[:, 0].copy(), uniform[:, 1].copy(), *shifted)
+            unit = LaplaceDraws(*(uniform[:, n].astype(np.float64) for n in (0, 1)))
+            shift_places(traces.lng[part], traces.lat[part], self.epsilon, unit, *shifted)
             lng[part], lat[part] = snap(*shifted)
 
         ranges = [(start, min(start + _BLOCK, traces.fixes)) for start in range(0, traces.fixes, _BLOCK)]

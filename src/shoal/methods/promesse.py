@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from shoal.claim import Claim
-from shoal.kernels.smooth import most_points, smooth_traces
+from shoal.kernels.smooth import PointColumns, most_points, smooth_traces
+from shoal.kernels.tracks import tracks_of
 from shoal.layouts import Points
 from shoal.lists import even_ranges, offsets_of
 from shoal.methods.protocol import Estimate, PointMethod
@@ -99,8 +100,8 @@ class Promesse(PointMethod):
     def _most(self, traces: Traces, run: Run) -> NDArray[np.int64]:
         """Return how many points each trace can have at most."""
         most = np.empty(len(traces), np.int64)
-        where = traces.offsets, traces.lng, traces.lat, float(self.step)
-        run.ranges(lambda a, b: most_points(*where, a, b, most), even_ranges(traces.counts, _BLOCK))
+        tracks, step_m = tracks_of(traces), float(self.step)
+        run.ranges(lambda a, b: most_points(tracks, step_m, a, b, most), even_ranges(traces.counts, _BLOCK))
         return most
 
     def _walked(self, traces: Traces, run: Run) -> tuple[NDArray[np.int64], list[NDArray[Any]]]:
@@ -112,8 +113,8 @@ class Promesse(PointMethod):
 
         def walk(first: int, last: int) -> None:
             room = slice(starts[first], starts[last])
-            where = traces.offsets, traces.ms, traces.lng, traces.lat, float(self.step)
-            smooth_traces(*where, first, last, counts, *(column[room] for column in columns))
+            points = PointColumns(*(column[room] for column in columns))
+            smooth_traces(tracks_of(traces), float(self.step), first, last, counts, points)
 
         with run.stage("smooth", len(traces)) as advance:
             run.ranges(walk, ranges, advance=advance)

@@ -1,4 +1,4 @@
-"""GLOVE's groups (000, Alg. 1): always merge the pair at least effort, found without comparing all pairs.
+"""GLOVE's groups (GLOVE, Alg. 1): always merge the pair at least effort, found without comparing all pairs.
 
 Everybody, and every group made, is searched for: the few nearest of all that are there. The least effort of any pair
 is then at the head of some list, for of two groups one was searched for when the other was there. Lists are kept in a
@@ -16,10 +16,11 @@ import numpy as np
 
 from shoal.interrupt import raise_if_asked
 from shoal.kernels.glove import merge_two_stage
-from shoal.kernels.glove_search import Field, Found, fill_box_gaps, search
+from shoal.kernels.glove_search import Field, Found, Sought, Standing, TimeBins, fill_box_gaps, search
 from shoal.kernels.kgap import Floors, fill_places
 from shoal.kernels.merge import MEMBERS, merge_records
-from shoal.kernels.stretch import box_reach
+from shoal.kernels.samples import Samples, samples_of
+from shoal.kernels.stretch import StretchedBoxes, Weights, box_reach
 from shoal.lists import offsets_of
 from shoal.measure.kgap import floors_of
 from shoal.measure.stretch import Stretch
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
     from shoal.trajectories import Trajectories
 
-__all__ = ["Groups", "glove_groups"]
+__all__ = ["GloveGroups", "glove_groups"]
 
 _LISTED = 3  # nearest groups that a search finds: more cost more to find than they save in later searches
 _BATCH = 256  # people searched for between two entries of what was found
@@ -46,7 +47,7 @@ _ANY = 2**62
 _Entry: TypeAlias = "tuple[int, int, int, bool, int, int]"
 
 
-class Groups(NamedTuple):
+class GloveGroups(NamedTuple):
     """Who is together; the boxes of every group if they were merged on the way (two-stage); efforts begun for it."""
 
     plan: Plan
@@ -57,7 +58,7 @@ class Groups(NamedTuple):
 
 def glove_groups(
     people: Trajectories, k: int, *, loose: bool = False, two_stage: bool = False, run: Run = LOCAL
-) -> Groups:
+) -> GloveGroups:
     """Merge the pair of groups at least stretch effort until nobody is in a group of fewer than k.
 
     Guarantee: the groups of Alg. 1 of the paper, in the canonical order of their first members where efforts are equal
@@ -105,8 +106,8 @@ class _Greedy:
         """Find the nearest of some groups, and queue the lists."""
         field, n = self._field, len(groups)
         below = np.where(field.size[groups] >= self._k, self._k, _ANY)
-        at = np.searchsorted(self._where[self.by_space], self._where[groups])
-        by_space, everybody = self.by_space, self._everybody
+        rank = np.searchsorted(self._where[self.by_space], self._where[groups])
+        standing = Standing(self.by_space, self._everybody)
         found = Found(
             np.empty((n, _LISTED), np.int32),
             np.empty((n, _LISTED), np.int64),
@@ -117,7 +118,7 @@ class _Greedy:
         def work(start: int, stop: int) -> None:
             rows = slice(start, stop)
             part = Found(found.near[rows], found.effort[rows], found.listed[rows], found.begun[rows])
-            search(field, self._scale, groups[rows], at[rows], below[rows], by_space, everybody, part)
+            search(field, Sought(groups[rows], rank[rows], below[rows]), standing, part)
 
         self._run.ranges(work, [(first, min(first + _RANGE, n)) for first in range(0, n, _RANGE)])
         self._clock += 1
@@ -146,7 +147,7 @@ class _Greedy:
             heappush(self._queue, (int(field.effort[group, -1]), first, first + 1, False, group, searched))
 
     def _is_there(self, group: int, other: int) -> bool:
-        """Tell whether what was found for a group is still there: it may have become another one."""
+        """Return whether what was found for a group is still there: it may have become another one."""
         field = self._field
         return bool(field.there[other] and field.born[other] <= field.searched[group])
 
@@ -185,7 +186,7 @@ class _Greedy:
         return found
 
     def merge(self, one: int, other: int) -> int:
-        """Merge two groups; give how many people are in a group of at least k for the first time."""
+        """Merge two groups; return how many people are in a group of at least k for the first time."""
         field = self._field
         group, gone = min(one, other), max(one, other)
         members = np.sort(np.concatenate([self._members_of(group), self._members_of(gone)]))
@@ -224,9 +225,9 @@ class _Greedy:
         """Return the boxes of two groups together; None if nobody will ask for them before all groups are known."""
         people, field = self._people, self._field
         if self._two_stage:
-            sizes = (int(field.size[group]), int(field.size[other]))
+            weights = Weights(int(field.size[group]), int(field.size[other]))
             own, others = self._boxes_of(group), self._boxes_of(other)
-            return merge_two_stage(own, others, *sizes, self._scale, people.t, people.offsets, members)
+            return merge_two_stage(own, others, weights, self._scale, samples_of(people), members)
         if len(members) >= self._k and not self._loose:
             return None
         boxes = np.empty((int(people.counts[members].min()), 6), np.int32)
@@ -238,7 +239,7 @@ class _Greedy:
     def _boxes_of(self, group: int) -> NDArray[np.int32]:
         field = self._field
         if field.size[group] > 1:
-            return field.boxes[field.start[group] : field.stop[group]]
+            return field.boxes.edges[field.start[group] : field.stop[group]]
         return np.repeat(self._people.user(group), 2, axis=1)
 
     def _stand(self, group: int, boxes: NDArray[np.int32]) -> None:
@@ -246,17 +247,17 @@ class _Greedy:
         start, stop = self._used, self._used + len(boxes)
         self._field = field = _with_room(self._field, stop)
         self._used = stop
-        field.boxes[start:stop] = boxes
+        field.boxes.edges[start:stop] = boxes
         field.start[group], field.stop[group], field.length[group] = start, stop, len(boxes)
-        box_reach(field.boxes, start, stop, field.reach)
+        box_reach(field.boxes, start, stop)
         begin = int(self._people.t.min())
         first, last = ((boxes[:, at] - begin) // self._width for at in (0, 1))
         field.bin[start:stop] = np.where(first == last, first, -1)
         floors = field.floors
-        fill_box_gaps(boxes, self._scale, begin, self._width, floors.step, floors.gaps[group])
+        fill_box_gaps(boxes, self._scale, TimeBins(begin, self._width, floors.step), floors.gaps[group])
         _fill_box_places(floors, group, boxes)
 
-    def groups(self) -> Groups:
+    def groups(self) -> GloveGroups:
         """Return what was made, groups in the canonical order of their first members."""
         finished = self._finished
         if self._loose:
@@ -268,26 +269,25 @@ class _Greedy:
         record_of[members] = np.repeat(np.arange(len(sizes)), sizes)
         plan = Plan(offsets_of(sizes), members, record_of)
         if not self._two_stage:
-            return Groups(plan, None, None, self._begun)
+            return GloveGroups(plan, None, None, self._begun)
         merged = [boxes for _, boxes in finished if boxes is not None]
         offsets = offsets_of(np.array([len(boxes) for boxes in merged]))
-        return Groups(plan, offsets, np.concatenate(merged), self._begun)
+        return GloveGroups(plan, offsets, np.concatenate(merged), self._begun)
 
 
 def _field(people: Trajectories, floors: Floors, *, boxes_too: bool) -> Field:
     """Let everybody stand alone; with `boxes_too` with samples as boxes, to be compared with groups."""
     n = len(people)
     room = int(people.samples * _ROOM) if boxes_too else 0
-    boxes, reach, bin_of = np.empty((room, 6), np.int32), np.empty(room, np.int32), np.empty(room, np.int32)
+    boxes, bin_of = StretchedBoxes(np.empty((room, 6), np.int32), np.empty(room, np.int32)), np.empty(room, np.int32)
     if boxes_too:
         for at, column in enumerate((people.t, people.x, people.y)):
-            boxes[: people.samples, 2 * at] = boxes[: people.samples, 2 * at + 1] = column
-        reach[: people.samples] = people.t
+            boxes.edges[: people.samples, 2 * at] = boxes.edges[: people.samples, 2 * at + 1] = column
+        boxes.reach[: people.samples] = people.t
         bin_of[: people.samples] = floors.bin
     return Field(
         floors,
         boxes,
-        reach,
         bin_of,
         people.offsets[:-1].copy(),
         people.offsets[1:].copy(),
@@ -304,11 +304,11 @@ def _field(people: Trajectories, floors: Floors, *, boxes_too: bool) -> Field:
 
 def _with_room(field: Field, rows: int) -> Field:
     """Return the same field with room for so many boxes."""
-    if rows <= len(field.boxes):
+    if rows <= len(field.bin):
         return field
-    more = rows * 3 // 2
-    grown = [np.concatenate([old, np.empty((more - len(old), *old.shape[1:]), np.int32)]) for old in field[1:4]]
-    return field._replace(boxes=grown[0], reach=grown[1], bin=grown[2])
+    more, every = rows * 3 // 2, (*field.boxes, field.bin)
+    grown = [np.concatenate([old, np.empty((more - len(old), *old.shape[1:]), np.int32)]) for old in every]
+    return field._replace(boxes=StretchedBoxes(grown[0], grown[1]), bin=grown[2])
 
 
 def _fill_box_places(floors: Floors, group: int, boxes: NDArray[np.int32]) -> None:
@@ -319,10 +319,7 @@ def _fill_box_places(floors: Floors, group: int, boxes: NDArray[np.int32]) -> No
     place, n_places = np.empty(len(boxes), np.uint8), np.empty(1, np.int32)
     box, weight, hull = np.empty((room, 4), np.int32), np.empty(room, np.int32), np.empty((1, 4), np.int32)
     own = floors._replace(
-        offsets=np.array([0, len(boxes)]),
-        t=boxes[:, 0].copy(),
-        x=middle[:, 0].copy(),
-        y=middle[:, 1].copy(),
+        samples=Samples(boxes[:, 0].copy(), middle[:, 0].copy(), middle[:, 1].copy(), np.array([0, len(boxes)])),
         place=place,
         places=np.array([0, room]),
         n_places=n_places,

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
     from shoal.synth.calls import Rows
 
-__all__ = ["Kind", "Scene", "synthesize"]
+__all__ = ["Kind", "Landscape", "synthesize"]
 
 Kind = Literal["cdr", "gps"]
-Scene = Literal["town", "nation"]
+Landscape = Literal["town", "nation"]
 
 SAMPLES = 144.0  # per user and 14 days, in call records
 ROWS_PER_BLOCK = 500_000
@@ -42,7 +42,7 @@ def synthesize(
     *,
     users: int = 10_000,
     kind: Kind = "cdr",
-    scene: Scene = "nation",
+    scene: Landscape = "nation",
     days: int = 14,
     samples: float | None = None,
     interval_s: int = 60,
@@ -76,11 +76,11 @@ def synthesize(
     if path is None and users * rows_per_user > MOST_ROWS_IN_MEMORY:
         raise TooLarge("so many rows do not fit into a table; give a path to write them to")
 
-    places = make_places(scene, users, np.random.Generator(np.random.Philox(seed)))
+    towers = make_places(scene, users, np.random.Generator(np.random.Philox(seed)))
     if kind == "cdr":
-        make = calls_block(places, seed=seed, days=days, weekday=first_day.weekday(), samples=mean)
+        make = calls_block(towers, seed=seed, days=days, weekday=first_day.weekday(), samples=mean)
     else:
-        make = fixes_block(places, seed=seed, days=days, weekday=first_day.weekday(), interval_s=interval_s)
+        make = fixes_block(towers, seed=seed, days=days, weekday=first_day.weekday(), interval_s=interval_s)
     parts = _parts(users, max(1, int(ROWS_PER_BLOCK / rows_per_user)))
     batches = _in_order(parts, _batch_maker(make, seed, first_day), run.workers)
 
@@ -97,7 +97,7 @@ def _check(*, users: int, kind: str, scene: str, days: int, samples: float | Non
     """Refuse arguments that make no sense."""
     if kind not in get_args(Kind):
         raise SettingsError("kind must be cdr or gps")
-    if scene not in get_args(Scene):
+    if scene not in get_args(Landscape):
         raise SettingsError("scene must be town or nation")
     if not 1 <= users <= 10**9:
         raise SettingsError("the number of users must be between 1 and 10^9")

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Propose = Callable[[int], tuple[Floats, Floats]]
 
-__all__ = ["CRS", "Places", "make_places"]
+__all__ = ["CRS", "TowerMap", "make_places"]
 
 CRS = local_crs(-14, 14)
 
-# Sizes of `sen` and `dak` in Tab. I of "k^(tau,epsilon)-anonymity" (paper 002).
+# Sizes of `sen` and `dak` in Tab. I of "k^(tau,epsilon)-anonymity", the paper of kte-hide.
 NATION_TOWERS, NATION_KM2 = 1_666, 197_000.0
 TOWN_TOWERS, TOWN_KM2 = 457, 1_024.0
 FULL_SIZE_USERS = 100_000  # from here on the land has its full size
@@ -46,7 +46,7 @@ class _Towers(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Places:
+class TowerMap:
     """The towers of a land in degrees, and the arrays that the kernels move people on."""
 
     land: Land
@@ -56,7 +56,7 @@ class Places:
     area_km2: float
 
 
-def make_places(scene: Literal["town", "nation"], users: int, rng: np.random.Generator) -> Places:
+def make_places(scene: Literal["town", "nation"], users: int, rng: np.random.Generator) -> TowerMap:
     """Draw the land for a number of users; cost quadratic in its towers, below a second at full size.
 
     >>> places = make_places("town", 500, np.random.default_rng(1))
@@ -72,7 +72,7 @@ def make_places(scene: Literal["town", "nation"], users: int, rng: np.random.Gen
         area_km2 = NATION_KM2 * count / NATION_TOWERS
         towers = _nation_towers(count, area_km2, rng)
     lng, lat = transformer(CRS).transform(towers.x, towers.y, direction="INVERSE")
-    return Places(land=_land(towers), lng=lng, lat=lat, towns=int(towers.town.max()) + 1, area_km2=area_km2)
+    return TowerMap(land=_land(towers), lng=lng, lat=lat, towns=int(towers.town.max()) + 1, area_km2=area_km2)
 
 
 def _town_towers(count: int, area_km2: float, rng: np.random.Generator) -> _Towers:

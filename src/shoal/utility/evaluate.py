@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.errors import CannotCheck
+from shoal.intervals import Z95
 from shoal.reading.options import read_options
 from shoal.run import LOCAL, Run
 from shoal.seen.pairs import open_pairs
@@ -120,7 +121,7 @@ def evaluate_pairs(
     with run.stage("range queries"):
         distortions = query_distortions(pairs, queries=queries, seed=seed, run=run)
     mean = float(distortions.mean())
-    spread = 1.96 * float(distortions.std()) / np.sqrt(len(distortions))
+    spread = Z95 * float(distortions.std()) / np.sqrt(len(distortions))
     space: dict[str, float] = {}
     if pairs.traces is not None:
         with run.stage("spatial error"):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shoal.errors import SettingsError
-from shoal.kernels.queries import count_crossing, trace_bounds
+from shoal.kernels.queries import Queries, TrackBounds, count_crossing, track_bounds
+from shoal.kernels.tracks import tracks_of
 from shoal.run import LOCAL, Run
 
 if TYPE_CHECKING:
@@ -22,20 +23,11 @@ __all__ = ["Queries", "count_queries", "draw_queries", "query_distortions"]
 _HOUR_MS = 3_600_000
 _BLOCK = 8  # queries between two looks at Ctrl-C
 _A, _E2 = 6_378_137.0, 0.00669437999014
-
-
-class Queries(NamedTuple):
-    """Questions: during which milliseconds, `when` (first, last), and in which squares, `where`.
-
-    A square is its middle (lng, lat) and half its sides, in degrees of longitude and latitude.
-    """
-
-    when: NDArray[np.int64]
-    where: NDArray[np.float64]
+_QUERY_STREAM = 5  # of random numbers, next to those of the attacks and of the spatial error
 
 
 def query_distortions(pairs: Pairs, *, queries: int = 1000, seed: int = 0, run: Run = LOCAL) -> NDArray[np.float64]:
-    """Return the relative error of random range queries (004, Def. 5): |Q(D) - Q(D')| / Q(D) for each.
+    """Return the relative error of random range queries (Promesse, Def. 5): |Q(D) - Q(D')| / Q(D) for each.
 
     A query is around a fix of the original drawn at random, so that its answer is never zero.
     """
@@ -46,10 +38,10 @@ def query_distortions(pairs: Pairs, *, queries: int = 1000, seed: int = 0, run: 
 
 
 def draw_queries(original: Traces | Track, queries: int, seed: int) -> Queries:
-    """Draw queries around fixes: 2 to 8 hours, squares of a half-diagonal of 500 to 5,000 m (004, Sec. V-C)."""
+    """Draw queries around fixes: 2 to 8 hours, squares of a half-diagonal of 500 to 5,000 m (Promesse, Sec. V-C)."""
     if queries < 1 or seed < 0:
         raise SettingsError("at least one query is needed, and a seed from 0 on; give e.g. --queries 1000 --seed 1")
-    chance = np.random.default_rng([seed, 5])
+    chance = np.random.default_rng([seed, _QUERY_STREAM])
     fix = chance.integers(0, len(original.ms), queries)
     lasts = (chance.uniform(2, 8, queries) * _HOUR_MS).astype(np.int64)
     side = chance.uniform(500, 5000, queries) / math.sqrt(2)
@@ -64,11 +56,10 @@ def draw_queries(original: Traces | Track, queries: int, seed: int) -> Queries:
 
 def count_queries(traces: Traces | Track, queries: Queries, *, run: Run = LOCAL) -> NDArray[np.int64]:
     """Return how many different traces have a point in each query."""
-    size = len(traces.offsets) - 1
-    times, lats = np.empty((size, 2), np.int64), np.empty((size, 2))
-    trace_bounds(traces.offsets, traces.ms, traces.lat, times, lats)
-    found = np.empty(len(queries.when), np.int64)
-    columns = traces.offsets, traces.ms, traces.lng, traces.lat, times, lats, *queries
-    ranges = [(start, min(start + _BLOCK, len(found))) for start in range(0, len(found), _BLOCK)]
-    run.ranges(lambda a, b: count_crossing(*columns, a, b, found), ranges)
-    return found
+    tracks, size = tracks_of(traces), len(traces.offsets) - 1
+    bounds = TrackBounds(np.empty((size, 2), np.int64), np.empty((size, 2)))
+    track_bounds(tracks, bounds)
+    counts = np.empty(len(queries.when), np.int64)
+    ranges = [(start, min(start + _BLOCK, len(counts))) for start in range(0, len(counts), _BLOCK)]
+    run.ranges(lambda a, b: count_crossing(tracks, bounds, queries, a, b, counts), ranges)
+    return counts

@@ -1,4 +1,4 @@
-"""Spatial error: how far published points lie from the way that was really gone (004, Sec. V-C)."""
+"""Spatial error: how far published points lie from the way that was really gone (Promesse, Sec. V-C)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from shoal.kernels.geodesy import places
 from shoal.kernels.polyline import line_distances
+from shoal.kernels.tracks import SpaceTracks
 from shoal.lists import even_ranges
 from shoal.run import LOCAL, Run
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["spatial_errors"]
 
 _BLOCK = 1 << 18  # points between two looks at Ctrl-C
+_POINT_STREAM = 6  # of random numbers, next to those of the attacks and of range queries
 
 
 def spatial_errors(pairs: Pairs, *, most: int = 1_000_000, seed: int = 0, run: Run = LOCAL) -> NDArray[np.float64]:
@@ -32,13 +34,14 @@ def spatial_errors(pairs: Pairs, *, most: int = 1_000_000, seed: int = 0, run: R
     original, published = pairs.original, pairs.published
     offsets, lng, lat = published.offsets, published.lng, published.lat
     if len(lng) > most:
-        drawn = np.sort(np.random.default_rng([seed, 6]).choice(len(lng), most, replace=False))
+        drawn = np.sort(np.random.default_rng([seed, _POINT_STREAM]).choice(len(lng), most, replace=False))
         offsets, lng, lat = np.searchsorted(drawn, offsets), lng[drawn], lat[drawn]
-    fixes, points = _in_space(original.lng, original.lat, run), _in_space(lng, lat, run)
+    lines = SpaceTracks(original.offsets, *_in_space(original.lng, original.lat, run))
+    points = SpaceTracks(offsets, *_in_space(lng, lat, run))
     metres = np.empty(len(lng))
 
     def work(first: int, last: int) -> None:
-        line_distances(original.offsets, *fixes, offsets, traces, *points, first, last, metres)
+        line_distances(lines, points, traces, first, last, metres)
 
     run.ranges(work, even_ranges(np.diff(offsets), _BLOCK))
     return metres

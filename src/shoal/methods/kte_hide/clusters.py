@@ -1,4 +1,4 @@
-"""Clusters of users who are cheap to merge, in each epoch: spectral clustering, as in paper 002 (Alg. 2, line 5)."""
+"""Clusters of users who are cheap to merge, in each epoch: spectral clustering (kte-hide, Alg. 2, line 5)."""
 
 from __future__ import annotations
 

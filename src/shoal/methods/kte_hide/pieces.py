@@ -1,4 +1,4 @@
-"""Epochs and windows of k^(τ,ε)-anonymity (paper 002, Sec. III-E): what everyone did in each epoch, and who was active.
+"""Epochs and windows of k^(τ,ε)-anonymity (kte-hide, Sec. III-E): what everyone did in each epoch, and who was active.
 
 Time is cut into epochs of length ε from a UTC midnight on. A *piece* is what a user did in an epoch; a window is
 τ/ε + 1 epochs. Users may hide each other in a window only if they are active in the same epochs of it.
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from shoal.kernels.kte import piece_bounds
+from shoal.kernels.samples import Samples
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from shoal.frame import Frame
     from shoal.trajectories import Trajectories
 
-__all__ = ["Active", "Pieces", "Windows", "active_in", "cut", "labels_in", "same", "subsets", "windows_of"]
+__all__ = ["Active", "EpochWindows", "Pieces", "active_in", "cut", "labels_in", "same", "subsets", "windows_of"]
 
 _DAY_S = 86_400
 _LARGEST = 1 << 62
@@ -53,7 +54,7 @@ class Pieces(NamedTuple):
         return np.diff(self.offsets)
 
 
-class Windows(NamedTuple):
+class EpochWindows(NamedTuple):
     """The windows for which there are hiding sets: window m is the epochs m … m + span - 1, clipped to the data."""
 
     numbers: NDArray[np.int64]
@@ -90,7 +91,7 @@ def cut(people: Trajectories, length: int) -> Pieces:
     of_piece = epoch[starts] - earliest
     order = np.argsort(of_piece, kind="stable")
     bounds = np.empty((len(starts), 6), np.int64)
-    piece_bounds(people.t, people.x, people.y, offsets, bounds)
+    piece_bounds(Samples(people.t, people.x, people.y, offsets), bounds)
     return Pieces(
         people.t,
         people.x,
@@ -115,12 +116,12 @@ def _midnight(frame: Frame, slot: int) -> int:
     return (second - second % _DAY_S) // frame.slot_s - frame.origin_slot
 
 
-def windows_of(pieces: Pieces, ratio: int) -> Windows:
+def windows_of(pieces: Pieces, ratio: int) -> EpochWindows:
     """Return the windows of `ratio` + 1 epochs in which somebody has samples; a single one if that is all there is."""
     if pieces.n_epochs <= ratio + 1:
-        return Windows(np.zeros(1, np.int64), pieces.n_epochs)
+        return EpochWindows(np.zeros(1, np.int64), pieces.n_epochs)
     busy = np.unique(pieces.epoch)
-    return Windows(np.unique(busy[:, None] - np.arange(ratio + 1)), ratio + 1)
+    return EpochWindows(np.unique(busy[:, None] - np.arange(ratio + 1)), ratio + 1)
 
 
 def active_in(pieces: Pieces, alive: NDArray[np.bool_], window: int, span: int) -> Active:
@@ -159,7 +160,8 @@ def _neighbour(
 def subsets(active: Active, label: NDArray[np.int64]) -> list[NDArray[np.int64]]:
     """Return the places of users who may hide each other: whose pieces in the window have the same labels.
 
-    Being inactive is a label of its own (002, Alg. 2, line 8), so that their activity is the same. In a fixed order.
+    Being inactive is a label of its own (kte-hide, Alg. 2, line 8), so that their activity is the same. In a
+    fixed order.
     """
     values = labels_in(active, label) + 1
     base, key, most = int(values.max(initial=0)) + 1, np.zeros(len(values), np.int64), 1
@@ -173,7 +175,7 @@ def subsets(active: Active, label: NDArray[np.int64]) -> list[NDArray[np.int64]]
 
 
 def labels_in(active: Active, label: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return everybody's labels in the epochs of a window, -1 where she is inactive."""
+    """Return everybody's labels in the epochs of a window, -1 where they are inactive."""
     return np.where(active.piece >= 0, label[active.piece], -1)
 
 

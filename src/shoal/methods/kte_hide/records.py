@@ -25,8 +25,8 @@ def piece_lists(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Return (published pieces, offsets, pieces): each published piece and those it is merged with, itself first.
 
-    In epoch e the piece of a user is merged with those of all whom her record takes in in the windows of which e is
-    part (002, Sec. III-E, remark 3). Cost: a sort of the pairs of a piece and a piece merged with it.
+    In epoch e the piece of a user is merged with those of all whom their record takes in, in the windows of which e is
+    part (kte-hide, Sec. III-E, remark 3). Cost: a sort of the pairs of a piece and a piece merged with it.
     """
     n = len(pieces.user)
     decided = {window.window: window for window in sets}

@@ -1,4 +1,4 @@
-"""Hiding sets for every window (paper 002, Alg. 2), and what must be suppressed so that there are any.
+"""Hiding sets for every window (kte-hide, Alg. 2), and what must be suppressed so that there are any.
 
 Windows are gone through from the first to the last. Where samples must be suppressed, everything decided from the
 first window on that has their epoch is discarded, with its marks of reuse, and decided again: the windows before do not
@@ -16,8 +16,18 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from shoal.interrupt import raise_if_asked
-from shoal.kernels.kte import Others, Parts, arc_costs, hide_round, hold, task_of
-from shoal.kernels.kte_marks import Marks, Subset, forget_marks, keep_free, mark
+from shoal.kernels.kte import (
+    Neighbours,
+    PieceTable,
+    Present,
+    RecentTargets,
+    arc_costs,
+    hide_round,
+    hold,
+    task_of,
+)
+from shoal.kernels.kte_marks import Marks, Subset, Turn, forget_marks, keep_free, mark
+from shoal.kernels.samples import samples_of
 from shoal.methods.kte_hide.pieces import active_in, labels_in, same, subsets
 from shoal.run import LOCAL, Run
 from shoal.store import NOTHING_KEPT
@@ -27,7 +37,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from shoal.methods.kte_hide.pieces import Active, Pieces, Windows
+    from shoal.methods.kte_hide.pieces import Active, EpochWindows, Pieces
 
 __all__ = ["Hiding", "Sets", "find_sets", "thin_out"]
 
@@ -69,7 +79,7 @@ class _State:
     windows: NDArray[np.int64]
 
 
-def thin_out(pieces: Pieces, windows: Windows, hiding: Hiding, alive: NDArray[np.bool_]) -> None:
+def thin_out(pieces: Pieces, windows: EpochWindows, hiding: Hiding, alive: NDArray[np.bool_]) -> None:
     """Suppress pieces until, in every window, everyone's subset has at least k users; `alive` says which are left.
 
     Cost: for each window a sort of its pieces, again whenever some of them are suppressed.
@@ -88,13 +98,13 @@ def thin_out(pieces: Pieces, windows: Windows, hiding: Hiding, alive: NDArray[np
 
 
 def find_sets(
-    pieces: Pieces, windows: Windows, hiding: Hiding, *, run: Run = LOCAL
+    pieces: Pieces, windows: EpochWindows, hiding: Hiding, *, run: Run = LOCAL
 ) -> tuple[NDArray[np.bool_], list[Sets]]:
     """Return which pieces are published, and the hiding sets of every window; goes on from what the store holds.
 
     Guarantee: in every window everybody with samples in it takes in k - 1 others and is taken in by k - 1 others, all
     active in the same epochs of it; the first `exclusive` of those who take a user in do so in no epoch outside the
-    window in which she is active. Cost: about linear in the pieces.
+    window in which that user is active. Cost: about linear in the pieces.
     """
     state = _begin(pieces, windows, hiding)
     if not _go_on(state, hiding, run):
@@ -151,7 +161,7 @@ def _go_on(state: _State, hiding: Hiding, run: Run) -> bool:
     return True
 
 
-def _begin(pieces: Pieces, windows: Windows, hiding: Hiding) -> _State:
+def _begin(pieces: Pieces, windows: EpochWindows, hiding: Hiding) -> _State:
     n_users, n_recent, others = pieces.n_users, max(1, windows.span - 1), hiding.k - 1
     room = (n_users, 8 * others)
     marks = Marks(np.zeros(room, np.int32), np.zeros(room, np.int32), np.zeros(n_users, np.int64))
@@ -179,7 +189,7 @@ def _note_recent(state: _State, sets: Sets) -> None:
     state.windows[at] = sets.window
 
 
-def _go_back(state: _State, windows: Windows, window: int) -> None:
+def _go_back(state: _State, windows: EpochWindows, window: int) -> None:
     """Discard what was decided for this window and all later ones."""
     at = int(np.searchsorted(windows.numbers, window))
     if at >= len(state.done):
@@ -233,7 +243,7 @@ def _decide(
     place[active.user] = np.arange(len(active.user))
 
     def hide_all(groups: Sequence[NDArray[np.int64]]) -> list[NDArray[np.int64]]:
-        """Find targets within each group; give those of each who could not be hidden."""
+        """Find targets within each group; return, for each group, those who could not be hidden."""
         short = [np.empty(0, np.int64) for _ in groups]
 
         def work(start: int, stop: int) -> None:
@@ -285,22 +295,22 @@ def _hide(
     state: _State,
     target: NDArray[np.int64],
 ) -> NDArray[np.int64]:
-    """Find the targets of users among themselves; gives the places of those who could not be hidden."""
+    """Find the targets of users among themselves; return the places of those who could not be hidden."""
     subset = Subset(active.user[places], active.piece[places], _kept(pieces, active, places, window, state))
     points, counts = _points(pieces, subset.piece), pieces.counts
-    parts = Parts(pieces.t, pieces.x, pieces.y, pieces.offsets, pieces.bounds, counts)
-    others = Others(active.before[places], active.after[places], pieces.epoch, pieces.starts, state.alive)
-    for turn in range(hiding.k - 1):
-        if (subset.target[:, turn] >= 0).all():
+    table = PieceTable(samples_of(pieces), pieces.bounds, counts)
+    around = Neighbours(active.before[places], active.after[places], pieces.epoch, pieces.starts, state.alive)
+    present, recent = Present(window, active.piece, place), RecentTargets(state.recent, state.windows)
+    for number in range(hiding.k - 1):
+        if (subset.target[:, number] >= 0).all():
             continue
-        exclusive = turn < hiding.exclusive
-        near = _nearest(points, subset, state.marks, turn, exclusive)
-        held = hold(subset, turn, active.piece, place, state.recent, state.windows, window, pieces.bounds, counts)
-        task = task_of(parts, subset, held, state.marks, others, turn, exclusive)
+        turn = Turn(subset, state.marks, number, number < hiding.exclusive)
+        near = _nearest(points, turn)
+        task = task_of(table, around, turn, hold(subset, number, present, recent, table))
         cost = np.empty(near.shape)
         arc_costs(task, near, cost)
         if hide_round(task, near, cost, np.argsort(cost, axis=None, kind="stable")):
-            return np.delete(places, subset.target[subset.target[:, turn] >= 0, turn])
+            return np.delete(places, subset.target[subset.target[:, number] >= 0, number])
     target[places] = places[subset.target]
     return np.empty(0, np.int64)
 
@@ -329,16 +339,15 @@ def _points(pieces: Pieces, piece: NDArray[np.int64]) -> NDArray[np.float64]:
     return points
 
 
-def _nearest(
-    points: NDArray[np.float64], subset: Subset, marks: Marks, turn: int, exclusive: bool
-) -> NDArray[np.int64]:
-    """Return everyone who has no target the nearest whom she may take in and nobody does, as positions; -1: no more.
+def _nearest(points: NDArray[np.float64], turn: Turn) -> NDArray[np.int64]:
+    """Return, for everyone without a target, the nearest whom they may take in and nobody does, as positions.
 
+    -1 stands for no more.
     Where most of the nearest were used before, more are looked at.
     """
     from scipy.spatial import cKDTree
 
-    target = subset.target[:, turn]
+    target = turn.subset.target[:, turn.number]
     seeking = np.flatnonzero(target < 0)
     left = np.delete(np.arange(len(target)), target[target >= 0])
     near = np.full((len(target), min(_NEAREST, len(left))), -1)
@@ -346,7 +355,7 @@ def _nearest(
     n = min(_NEAREST + 8, len(left))
     while len(seeking):
         found = left[tree.query(points[seeking], k=np.arange(1, n + 1), p=1)[1]]
-        keep_free(subset, marks, turn, exclusive, seeking, found, near)
+        keep_free(turn, seeking, found, near)
         if n == len(left):
             break
         seeking = seeking[near[seeking, min(_ENOUGH, near.shape[1]) - 1] < 0]
