@@ -14,7 +14,6 @@ from pathlib import Path
 import shoal
 from _bench import Clock, growth_exponent, measured, report, report_run
 from shoal.methods import Shoal
-from shoal.methods import Shoal
 from shoal.pipeline import publish
 from shoal.run import Run
 
