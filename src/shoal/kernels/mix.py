@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from shoal.jit import jit
@@ -17,7 +15,7 @@ _S27, _S30, _S31 = np.uint64(27), np.uint64(30), np.uint64(31)
 
 
 @jit
-def mix(z: Any) -> Any:
+def mix(z: np.uint64) -> np.uint64:
     """Scramble 64 bits (the finalizer of SplitMix64, a bijection)."""
     z = (z ^ (z >> _S30)) * MIX_1
     z = (z ^ (z >> _S27)) * MIX_2
