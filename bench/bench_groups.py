@@ -2,7 +2,7 @@
 
     python bench/bench_groups.py [--users 10000] [--k 2,5,10]
 
-The mean owner cost (003 Eq. 4) of everybody, and the seconds of `anonymize` alone. Generated call records; with
+The mean owner cost (k-scale, Eq. 4) of everybody, and the seconds of `anonymize` alone. Generated call records; with
 SHOAL_DATA set also tdrive_cdr and gowalla_nyc (users with at least 14 samples).
 """
 

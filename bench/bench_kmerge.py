@@ -16,6 +16,7 @@ import numpy as np
 import shoal
 from _bench import best_of, report
 from shoal.kernels.merge import owner_cost_pairs
+from shoal.kernels.samples import samples_of
 from shoal.lists import even_ranges
 from shoal.parallel import run_ranges
 from shoal.search import proxy_candidates, signatures
@@ -42,24 +43,24 @@ def main():
     first, second = first[chosen], second[chosen]
     n = len(first)
     outputs = [np.empty(n) for _ in range(6)]
-    columns = people.t, people.x, people.y, people.offsets
+    samples = samples_of(people)
     longest = 2 * int(people.counts.max()) + 2
     scratch = np.empty((longest, 5), np.int64), np.empty((longest, 2)), np.empty(longest, np.int64)
     scratch = *scratch, np.empty((longest, 2))
 
     def ours():
-        owner_cost_pairs(*columns, first, second, outputs[0], outputs[1])
+        owner_cost_pairs(samples, first, second, outputs[0], outputs[1])
 
     def ours_on_two_threads():
         def part(start, stop):
             h = slice(start, stop)
-            owner_cost_pairs(*columns, first[h], second[h], outputs[4][h], outputs[5][h])
+            owner_cost_pairs(samples, first[h], second[h], outputs[4][h], outputs[5][h])
 
         run_ranges(part, even_ranges(people.counts[first] + people.counts[second], 1_000_000), threads=2)
 
     with tempfile.TemporaryDirectory() as folder:
         function = c_twin(folder)
-        pointers = [ctypes.c_void_p(a.ctypes.data) for a in (*columns, first, second)]
+        pointers = [ctypes.c_void_p(a.ctypes.data) for a in (*samples, first, second)]
         rest = [ctypes.c_void_p(a.ctypes.data) for a in (*scratch, outputs[2], outputs[3])]
 
         def theirs():

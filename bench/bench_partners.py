@@ -3,9 +3,9 @@
     python bench/bench_partners.py [--users 2000] [--candidates 20,50,100,200,400]
 
 For every user, the cheapest partner among the K nearest by proxy or sketch against the cheapest of all: how often it
-is the same (recall), and how much dearer it is on average (excess), for the `sum` cost (002 Eq. 3) and for both owner
-costs added (003 Eq. 4). Generated call records of 10,000 people; with SHOAL_DATA set also tdrive_cdr and gowalla_nyc
-(users with at least 14 samples); a sample of the users of each.
+is the same (recall), and how much dearer it is on average (excess), for the `sum` cost (k^(τ,ε)-anonymity, Eq. 3) and
+for both owner costs added (k-scale, Eq. 4). Generated call records of 10,000 people; with SHOAL_DATA set also
+tdrive_cdr and gowalla_nyc (users with at least 14 samples); a sample of the users of each.
 """
 
 import argparse
@@ -17,8 +17,9 @@ import numpy as np
 
 import shoal
 from _bench import report
-from shoal.kernels.merge import SUM, merge_records, owner_cost_pairs
+from shoal.kernels.merge import SUM, MemberLists, MergedRecords, merge_records, owner_cost_pairs
 from shoal.kernels.proxy import nearest_by_proxy
+from shoal.kernels.samples import samples_of
 from shoal.lists import even_ranges, take_lists
 from shoal.parallel import run_ranges
 from shoal.search import signatures, sketch_candidates
@@ -36,18 +37,19 @@ def sample(people, users):
 def all_costs(people):
     """Return the matrices of both costs over all pairs."""
     first, second = np.triu_indices(len(people), 1)
-    columns = (people.t, people.x, people.y, people.offsets)
+    samples = samples_of(people)
     costs = {"sum": np.empty(len(first)), "owners": np.empty(len(first))}
 
     def fill(start, stop):
         part = slice(start, stop)
         a, b = np.empty(stop - start), np.empty(stop - start)
-        owner_cost_pairs(*columns, first[part], second[part], a, b)
+        owner_cost_pairs(samples, first[part], second[part], a, b)
         costs["owners"][part] = a + b
         pairs = np.stack([first[part], second[part]], axis=1).ravel()
         nothing = np.zeros(stop - start, np.int64)
         ends = np.arange(0, len(pairs) + 1, 2)
-        merge_records(*columns, ends, pairs, SUM, np.empty((0, 6), np.int32), nothing, nothing, costs["sum"][part])
+        merged = MergedRecords(np.empty((0, 6), np.int32), nothing, nothing, costs["sum"][part])
+        merge_records(samples, MemberLists(ends, pairs), SUM, merged)
 
     run_ranges(fill, even_ranges(people.counts[first] + people.counts[second], 500_000))
     matrices = {}

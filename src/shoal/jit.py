@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Floats", "Ints", "Ints32", "jit"]
+__all__ = ["Floats", "Ints", "Ints32", "inlined", "jit"]
 
 F = TypeVar("F", bound="Callable[..., Any]")
 
@@ -80,9 +80,22 @@ _BASE = os.environ.get("NUMBA_CACHE_DIR") or _base_directory()
 
 def jit(function: F) -> F:
     """Compile a kernel: cached, without the GIL, exact arithmetic (no fastmath)."""
+    return _compiled(function)
+
+
+def inlined(function: F) -> F:
+    """Compile a step of kernels whose code is copied into each of them, as `jit` does otherwise.
+
+    For steps so short that the call would cost as much as the work: every array of an argument is seven values.
+    """
+    return _compiled(function, forceinline=True)
+
+
+def _compiled(function: F, *, forceinline: bool = False) -> F:
     others = numba.config.CACHE_DIR  # type: ignore[attr-defined]
     numba.config.CACHE_DIR = _cache_directory(function.__code__.co_filename)  # type: ignore[attr-defined]
     try:  # numba looks at the setting here and not when it compiles
-        return cast("F", numba.njit(cache=True, nogil=True, fastmath=False, error_model="numpy")(function))
+        compiled = numba.njit(cache=True, nogil=True, fastmath=False, error_model="numpy", forceinline=forceinline)
+        return cast("F", compiled(function))
     finally:
         numba.config.CACHE_DIR = others  # type: ignore[attr-defined]

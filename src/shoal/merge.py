@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from shoal.errors import InputError, SettingsError
-from shoal.kernels.merge import MEMBERS, OWNER, SUM, merge_records
+from shoal.kernels.merge import MEMBERS, OWNER, SUM, MemberLists, MergedRecords, merge_records
+from shoal.kernels.samples import Samples
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +22,7 @@ OBJECTIVES: dict[str, int] = {"sum": SUM, "owner": OWNER, "members": MEMBERS}
 
 
 def k_merge(trajectories: Sequence[Any], objective: Objective = "sum") -> tuple[NDArray[np.int64], float]:
-    """Merge trajectories into the cheapest sequence of common boxes (paper 002, Sec. III; 003, Eq. 4).
+    """Merge trajectories into the cheapest sequence of common boxes (k^(τ,ε)-anonymity, Sec. III; k-scale, Eq. 4).
 
     Parameters
     ----------
@@ -29,8 +30,8 @@ def k_merge(trajectories: Sequence[Any], objective: Objective = "sum") -> tuple[
         One (n, 3) integer array of (t, x, y) granules for each, n ≥ 1, in any order; the owner first. Rows that
         are the same granule count each; people read by `shoal.read` have none.
     objective
-        `sum`: Σ Δt·(Δx+Δy) over boxes (002 Eq. 3). `owner`: the same averaged over the owner's samples (003
-        Eq. 4). `members`: the sum of everybody's `owner` cost.
+        `sum`: Σ Δt·(Δx+Δy) over boxes (k^(τ,ε)-anonymity, Eq. 3). `owner`: the same averaged over the owner's samples
+        (k-scale, Eq. 4). `members`: the sum of everybody's `owner` cost.
 
     Returns
     -------
@@ -60,7 +61,8 @@ def k_merge(trajectories: Sequence[Any], objective: Objective = "sum") -> tuple[
     members = np.arange(len(arrays))
     count, cost = np.zeros(1, np.int64), np.zeros(1)
     ends = np.array([0, len(arrays)])
-    merge_records(t, x, y, offsets, ends, members, OBJECTIVES[objective], boxes, ends[:1], count, cost)
+    merged = MergedRecords(boxes, ends[:1], count, cost)
+    merge_records(Samples(t, x, y, offsets), MemberLists(ends, members), OBJECTIVES[objective], merged)
     return boxes[: count[0]].astype(np.int64) + np.repeat(origin, 2), float(cost[0])
 
 

@@ -4,7 +4,8 @@ from itertools import combinations
 
 import numpy as np
 
-from shoal.kernels.merge import MEMBERS, merge_records
+from shoal.kernels.merge import MEMBERS, MemberLists, MergedRecords, merge_records
+from shoal.kernels.samples import samples_of
 
 
 def subset_costs(people, k):
@@ -15,8 +16,8 @@ def subset_costs(people, k):
     members = np.array([user for group in groups for user in group])
     costs, zeros = np.empty(len(groups)), np.zeros(len(groups), np.int64)
     no_boxes = np.empty((0, 6), np.int32)
-    samples = people.t, people.x, people.y, people.offsets
-    merge_records(*samples, offsets, members, MEMBERS, no_boxes, zeros, zeros.copy(), costs)
+    merged = MergedRecords(no_boxes, zeros, zeros.copy(), costs)
+    merge_records(samples_of(people), MemberLists(offsets, members), MEMBERS, merged)
     return {sum(1 << user for user in group): cost for group, cost in zip(groups, costs.tolist(), strict=True)}
 
 

@@ -5,11 +5,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from shoal.kernels.exchange import arcs_for, exchange, refresh, reshape
-from shoal.kernels.groups import Samples, group_cost, scratch_for
-from shoal.kernels.members import groups_for, load_groups
-from shoal.kernels.merge import OWNER, merge_records
+from shoal.kernels.exchange import arcs_for, chains_for, exchange, refresh, reshape
+from shoal.kernels.groups import group_cost, scratch_for
+from shoal.kernels.members import empty_partition, load_groups
+from shoal.kernels.merge import OWNER, MemberLists, MergedRecords, merge_records
 from shoal.kernels.partners import cheapest_partners
+from shoal.kernels.samples import Samples
 from shoal.kernels.start import start_groups
 
 DEPTH, CLOSINGS, ARCS, NEAR_GROUPS = 4, 30, 12, 5
@@ -41,7 +42,8 @@ def pair_costs(samples):
     costs = np.empty(len(pairs))
     places, zeros = np.arange(0, 2 * len(pairs) + 1, 2), np.zeros(len(pairs), np.int64)
     nothing = np.empty((0, 6), np.int32)
-    merge_records(*samples, places, np.array(pairs).ravel(), OWNER, nothing, zeros, zeros.copy(), costs)
+    lists, merged = MemberLists(places, np.array(pairs).ravel()), MergedRecords(nothing, zeros, zeros.copy(), costs)
+    merge_records(samples, lists, OWNER, merged)
     table = np.full((n, n), np.inf)
     table[tuple(np.array(pairs).T)] = costs
     return table + table.T
@@ -89,25 +91,25 @@ def check(samples, groups, k, scratch):
 def search(samples, near, reach, k, sweeps=4, start=None):
     """Start and sweep, checked after each step; give the total costs."""
     n = len(samples.offsets) - 1
-    scratch, groups = scratch_for(samples, 2 * k), groups_for(n, k)
+    scratch, groups = scratch_for(samples, 2 * k), empty_partition(n, k)
     if start is None:
-        start_groups(samples, near, np.argsort(-reach, kind="stable"), k, ARCS, groups, scratch)
+        start_groups(samples, near, np.argsort(-reach, kind="stable"), ARCS, groups, scratch)
     else:
         load_groups(samples, np.array(start), groups, scratch)
     check(samples, groups, k, scratch)
-    arcs = arcs_for(n, ARCS, NEAR_GROUPS)
+    arcs, chains = arcs_for(near, ARCS, NEAR_GROUPS), chains_for(DEPTH, CLOSINGS)
     totals = [groups.cost.sum()]
     for _ in range(sweeps):
         promise = np.empty(n)
-        refresh(samples, near, groups, arcs, 0, n // 2, promise, scratch)
-        refresh(samples, near, groups, arcs, n // 2, n, promise, scratch)
+        refresh(samples, groups, arcs, 0, promise[: n // 2], scratch)
+        refresh(samples, groups, arcs, n // 2, promise[n // 2 :], scratch)
         assert groups.cost.sum() == totals[-1]
         order = np.argsort(promise, kind="stable")
         for users in (order[: n // 3], order[n // 3 :]):
-            exchange(samples, near, k, users, DEPTH, CLOSINGS, groups, arcs, scratch)
+            exchange(samples, users, groups, arcs, chains, scratch)
             check(samples, groups, k, scratch)
             totals.append(groups.cost.sum())
-        reshape(samples, near, k, groups, arcs, scratch)
+        reshape(samples, groups, arcs, scratch)
         check(samples, groups, k, scratch)
         totals.append(groups.cost.sum())
     assert all(after <= before * (1 + 1e-12) for before, after in pairwise(totals))
@@ -186,7 +188,7 @@ def naive_partners(costs, nearest, start, kept):
 def check_partners(samples, nearest, start, kept):
     rows = len(nearest)
     other, cost = np.empty((rows, kept), np.int64), np.empty((rows, kept))
-    merged = cheapest_partners(*samples, nearest, start, other, cost)
+    merged = cheapest_partners(samples, nearest, start, other, cost)
     costs = pair_costs(samples)
     for row, ranked in enumerate(naive_partners(costs, nearest.tolist(), start, kept + 1)):
         expected, chosen = ranked[:kept], other[row]

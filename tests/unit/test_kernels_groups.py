@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import shoal
-from shoal.kernels.groups import Samples, group_cost, samples_within, scratch_for
-from shoal.kernels.merge import MEMBERS, merge_records
+from shoal.kernels.groups import group_cost, samples_within, scratch_for
+from shoal.kernels.merge import MEMBERS, MemberLists, MergedRecords, merge_records
+from shoal.kernels.samples import Samples
 from tests.oracle import merge as oracle
 
 MOST = 6
@@ -42,7 +43,8 @@ def merged_costs(samples, groups):
     costs = np.empty(len(groups))
     nothing = np.empty((0, 6), np.int32)
     starts, counts = np.zeros(len(groups), np.int64), np.zeros(len(groups), np.int64)
-    merge_records(*samples, offsets, np.concatenate(groups), MEMBERS, nothing, starts, counts, costs)
+    merged = MergedRecords(nothing, starts, counts, costs)
+    merge_records(samples, MemberLists(offsets, np.concatenate(groups)), MEMBERS, merged)
     return costs
 
 
@@ -136,5 +138,5 @@ def test_samples_within_slots_are_counted(seed):
         for member in groups[group]
         for t, _, _ in user_of(samples, member)
     )
-    found = samples_within(samples.t, samples.offsets, offsets, np.concatenate(groups), chosen, first, last)
+    found = samples_within(samples, MemberLists(offsets, np.concatenate(groups)), chosen, first, last)
     assert found == expected

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.kernels.sketch import LANES, fill_sketches, nearest_by_sketch
+from shoal.kernels.samples import Samples
+from shoal.kernels.sketch import LANES, Sketching, fill_sketches, nearest_by_sketch
 from tests.draws import examples
 from tests.oracle import sketch as oracle
 
@@ -13,12 +14,12 @@ from tests.oracle import sketch as oracle
 def packed(lists):
     rows = np.array([sample for samples in lists for sample in samples], np.int32).reshape(-1, 3)
     offsets = np.concatenate([[0], np.cumsum([len(samples) for samples in lists])])
-    return (*np.ascontiguousarray(rows.T), offsets)
+    return Samples(*np.ascontiguousarray(rows.T), offsets)
 
 
 def blocks_of(lists, users, first, width, slots, floor, left=0.0):
     blocks = np.full((-(-len(users) // LANES), slots, 4, LANES), left, np.float32)
-    fill_sketches(*packed(lists), np.array(users), first, width, floor, blocks)
+    fill_sketches(packed(lists), np.array(users), Sketching(first, width, slots, 1.0, 1.0), floor, blocks)
     return blocks
 
 
@@ -52,7 +53,7 @@ def test_the_later_of_two_samples_as_near_is_taken():
 
 def check_nearest(blocks, users, near, soon, count, start, stop):
     nearest = np.full((stop - start, count), -9)
-    nearest_by_sketch(blocks, users, near, soon, start, stop, nearest)
+    nearest_by_sketch(blocks, users, Sketching(0.0, 1.0, blocks.shape[1], near, soon), start, nearest)
     sketches = [lane(blocks, n) for n in range(users)]
     for user in range(start, stop):
         assert nearest[user - start].tolist() == oracle.nearest(sketches, near, soon, user, count)
@@ -93,6 +94,7 @@ def test_everybody_at_one_place():
 def test_a_part_equals_the_whole():
     blocks = random_blocks(150, 16, 50, 3)
     whole, part = np.empty((150, 9), np.int64), np.empty((30, 9), np.int64)
-    nearest_by_sketch(blocks, 150, 5.0, 5.0, 0, 150, whole)
-    nearest_by_sketch(blocks, 150, 5.0, 5.0, 70, 100, part)
+    how = Sketching(0.0, 1.0, blocks.shape[1], 5.0, 5.0)
+    nearest_by_sketch(blocks, 150, how, 0, whole)
+    nearest_by_sketch(blocks, 150, how, 70, part)
     assert (whole[70:100] == part).all()

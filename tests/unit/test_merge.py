@@ -7,7 +7,8 @@ import pytest
 
 import shoal
 from shoal.errors import InputError, SettingsError
-from shoal.kernels.merge import merge_records, pair_owner_costs
+from shoal.kernels.merge import MemberLists, MergedRecords, merge_records, pair_owner_costs, pair_scratch
+from shoal.kernels.samples import Samples
 from shoal.merge import OBJECTIVES as MERGE_OBJECTIVES
 from tests.oracle.merge import cheapest, cost_of, holds
 
@@ -76,7 +77,8 @@ def test_costs_alone_are_the_same(objective):
         offsets, members = np.cumsum([0, *map(len, arrays)]), np.arange(len(arrays))
         ends, cost, nothing = np.array([0, len(arrays)]), np.zeros(1), np.zeros(1, np.int64)
         none = np.empty((0, 6), np.int32)
-        merge_records(t, x, y, offsets, ends, members, MERGE_OBJECTIVES[objective], none, ends[:1], nothing, cost)
+        lists, merged = MemberLists(ends, members), MergedRecords(none, ends[:1], nothing, cost)
+        merge_records(Samples(t, x, y, offsets), lists, MERGE_OBJECTIVES[objective], merged)
         assert cost[0] == shoal.k_merge(arrays, objective)[1]
 
 
@@ -91,9 +93,8 @@ def test_the_largest_granules_do_not_overflow():
 def pair(trajectories, bounds=(np.inf, np.inf)):
     a, b = (np.array(sorted(s), np.int32) for s in trajectories)
     t, x, y = np.ascontiguousarray(np.concatenate([a, b]).T)
-    n = len(t) + 1
-    scratch = np.empty((5, n), np.int64), np.empty(n, np.uint64), np.empty((4, n))
-    return pair_owner_costs(t, x, y, 0, len(a), len(a), n - 1, *bounds, *scratch)
+    samples = Samples(t, x, y, np.array([0, len(a), len(t)]))
+    return pair_owner_costs(samples, 0, 1, *bounds, pair_scratch(len(t)))
 
 
 def test_pair_kernel_gives_both_roles():

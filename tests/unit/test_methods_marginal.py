@@ -10,7 +10,8 @@ import shoal
 from shoal.errors import SettingsError
 from shoal.frame import Frame
 from shoal.kernels.marginal import Placed, Tried, choose_rows, place_leftovers
-from shoal.kernels.weighted import Samples, grown_costs, merged_cost, scratch_of
+from shoal.kernels.samples import Samples, samples_of
+from shoal.kernels.weighted import grown_costs, merged_cost, scratch_of
 from shoal.run import Run
 from shoal.search import pair_costs, proxy_candidates, signatures
 from shoal.search.constraints import hardest_first, nu_k_pick
@@ -46,23 +47,19 @@ def test_costs_without_boxes_equal_k_merge(n_members, seed, crowded):
             weights = np.where(everyone == 0, weights, 0.0)
         _, expected = shoal.k_merge([people.user(u) for u in range(n_members)], objective)
         room = scratch_of(people.samples, n_members)
-        arrays = (people.t, people.x, people.y, people.offsets)
-        assert merged_cost(Samples(*arrays), everyone, n_members, weights, np.inf, room) == pytest.approx(
+        samples = samples_of(people)
+        assert merged_cost(samples, everyone, n_members, weights, np.inf, room) == pytest.approx(expected, rel=1e-12)
+        assert merged_cost(samples, everyone, n_members, weights, expected * 1.001, room) == pytest.approx(
             expected, rel=1e-12
         )
-        assert merged_cost(Samples(*arrays), everyone, n_members, weights, expected * 1.001, room) == pytest.approx(
-            expected, rel=1e-12
-        )
-        assert merged_cost(Samples(*arrays), everyone, n_members, weights, expected * 0.999, room) >= expected * (
-            1 - 1e-12
-        )
+        assert merged_cost(samples, everyone, n_members, weights, expected * 0.999, room) >= expected * (1 - 1e-12)
 
 
 def test_a_dear_merge_is_abandoned():
     people = random_people(2, seed=1, side=1000)
     room = scratch_of(people.samples, 2)
-    arrays = (people.t, people.x, people.y, people.offsets)
-    assert merged_cost(Samples(*arrays), np.arange(2), 2, np.ones(2), 1.0, room) == np.inf
+    samples = samples_of(people)
+    assert merged_cost(samples, np.arange(2), 2, np.ones(2), 1.0, room) == np.inf
 
 
 def test_grown_costs():
@@ -70,7 +67,7 @@ def test_grown_costs():
     lists = np.array([[i, (i + 1) % 12, (i + 5) % 12] for i in range(12)])
     rows, columns = np.arange(12), (np.arange(12) + 3) % 12
     got = np.empty(12)
-    grown_costs(people.t, people.x, people.y, people.offsets, lists, rows, columns, got)
+    grown_costs(samples_of(people), lists, rows, columns, got)
     for i in range(12):
         who = [*lists[i], columns[i]]
         assert got[i] == pytest.approx(shoal.k_merge([people.user(u) for u in who], "members")[1])
@@ -87,8 +84,7 @@ def test_a_column_takes_the_rows_that_grow_least(seed):
     _sweep(people, placed, tried, order, Run(threads=1))
     for column in range(14):
         rows, got = np.empty((1, k - 1), np.int64), np.empty((1, k - 1))
-        arrays = (people.t, people.x, people.y, people.offsets)
-        choose_rows(*arrays, placed, tried, np.array([column]), rows, got)
+        choose_rows(samples_of(people), placed, tried, np.array([column]), rows, got)
         near = set(tried.row[column].tolist()) | set(placed.picks[column].tolist())
         growth = {}
         for row in near:
@@ -237,5 +233,6 @@ def test_nothing_is_merged_again_if_nothing_changed():
         _sweep(people, placed, tried, order, Run(threads=1))
     rows, got = np.empty((30, 2), np.int64), np.empty((30, 2))
     nothing = np.zeros_like(people.t)
-    choose_rows(nothing, nothing, nothing, people.offsets, placed, Tried(*tried), np.arange(30), rows, got)
+    samples = Samples(nothing, nothing, nothing, people.offsets)
+    choose_rows(samples, placed, Tried(*tried), np.arange(30), rows, got)
     assert (np.sort(rows, axis=1) == np.sort(before, axis=1)).all()

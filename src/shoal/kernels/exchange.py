@@ -16,14 +16,17 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from shoal.jit import jit
-from shoal.kernels.groups import Samples, Scratch, group_cost
-from shoal.kernels.members import NOBODY, Groups, add, changed, cost_replaced, cost_with, cost_without, remove
+from shoal.kernels.groups import group_cost
+from shoal.kernels.members import NOBODY, add, changed, cost_replaced, cost_with, cost_without, least_size, remove
 from shoal.kernels.pick import holds
 
 if TYPE_CHECKING:
     from shoal.jit import Floats, Ints
+    from shoal.kernels.groups import Scratch
+    from shoal.kernels.members import Partition
+    from shoal.kernels.samples import Samples
 
-__all__ = ["Arcs", "arcs_for", "exchange", "refresh", "reshape"]
+__all__ = ["Arcs", "Chains", "arcs_for", "chains_for", "exchange", "refresh", "reshape"]
 
 _LEAVERS = 3  # members of a group whose places are offered
 
@@ -31,22 +34,53 @@ _LEAVERS = 3  # members of a group whose places are offered
 class Arcs(NamedTuple):
     """Every user's cheapest arcs, ascending: to[u] is the user replaced, or -2 - group where nobody is.
 
-    group[u] and version[u] are the near groups that were looked at, and when.
+    near[u] are u's neighbours, cheapest first, -1 where there are no more. group[u] and version[u] are their groups
+    that were looked at, and when; `around` is room for such groups.
     """
 
+    near: Ints
     to: Ints
     change: Floats
     group: Ints
     version: Ints
+    around: Ints
 
 
-def arcs_for(n_users: int, n_arcs: int, n_near: int) -> Arcs:
-    """Return room for so many arcs of each user to so many near groups."""
+class Chains(NamedTuple):
+    """Room for the search for an exchange, and how many ways of filling the first place it may price.
+
+    `users` is the chain at hand, `arc` the next arc of each of its users, `cost` that of the chain up to each; `best`
+    is the best exchange found.
+    """
+
+    users: Ints
+    arc: Ints
+    cost: Floats
+    best: Ints
+    closings: int
+
+
+def chains_for(depth: int, closings: int) -> Chains:
+    """Return room for chains over so many groups."""
+    return Chains(
+        np.empty(depth, np.int64),
+        np.empty(depth, np.int64),
+        np.empty(depth, np.float64),
+        np.empty(depth, np.int64),
+        closings,
+    )
+
+
+def arcs_for(near: Ints, n_arcs: int, n_near: int) -> Arcs:
+    """Return room for so many arcs of each user to so many groups of their neighbours."""
+    n_users = len(near)
     return Arcs(
+        near,
         np.full((n_users, n_arcs), NOBODY, np.int64),
         np.full((n_users, n_arcs), np.inf),
         np.full((n_users, n_near), NOBODY, np.int64),
         np.full((n_users, n_near), -1, np.int64),
+        np.empty(n_near, np.int64),
     )
 
 
@@ -82,7 +116,7 @@ def _arc_to(arcs: Arcs, user: int, to: int) -> float:
 
 
 @jit
-def _drop_stale(arcs: Arcs, groups: Groups, user: int) -> None:
+def _drop_stale(arcs: Arcs, groups: Partition, user: int) -> None:
     """Leave only arcs to groups that have not changed since, and are not the user's own."""
     kept = 0
     for a in range(arcs.to.shape[1]):
@@ -100,8 +134,9 @@ def _drop_stale(arcs: Arcs, groups: Groups, user: int) -> None:
 
 
 @jit
-def _near_groups(near: Ints, groups: Groups, user: int, out: Ints) -> int:
-    """List the groups of the user's nearest neighbours, except her own."""
+def _near_groups(arcs: Arcs, groups: Partition, user: int) -> int:
+    """List the groups of the user's nearest neighbours in arcs.around, except their own; return how many."""
+    near, out = arcs.near, arcs.around
     n = 0
     for r in range(near.shape[1]):
         v = near[user, r]
@@ -115,11 +150,11 @@ def _near_groups(near: Ints, groups: Groups, user: int, out: Ints) -> int:
 
 
 @jit
-def _leavers(samples: Samples, groups: Groups, g: int, room: Ints, scratch: Scratch) -> float:
+def _leavers(samples: Samples, groups: Partition, g: int, scratch: Scratch) -> float:
     """Return what the group costs without the last of the few members whose leaving saves most."""
     least = np.full(_LEAVERS, np.inf)
     for i in range(groups.size[g]):
-        c = cost_without(samples, groups, g, i, room, scratch)
+        c = cost_without(samples, groups, groups.members[g, i], scratch)
         for q in range(_LEAVERS):
             if c < least[q]:
                 least[q], c = c, least[q]
@@ -127,34 +162,34 @@ def _leavers(samples: Samples, groups: Groups, g: int, room: Ints, scratch: Scra
 
 
 @jit
-def _refresh_arcs(
-    samples: Samples, near: Ints, groups: Groups, arcs: Arcs, user: int, around: Ints, room: Ints, scratch: Scratch
-) -> None:
+def _refresh_arcs(samples: Samples, groups: Partition, arcs: Arcs, user: int, scratch: Scratch) -> None:
     """Bring a user's arcs up to date.
 
-    Kept are arcs that cost less than the user's leaving can save her own group: chains with dearer ones hardly
-    ever pay. What a group costs without a member is a lower bound of what it costs with another in her place.
+    Kept are arcs that cost less than the user's leaving can save their own group: chains with dearer ones hardly
+    ever pay. What a group costs without a member is a lower bound of what it costs with another in their place.
     """
+    around = arcs.around
     own = groups.of[user]
-    saved = groups.cost[own] - cost_without(samples, groups, own, groups.place[user], room, scratch)
+    saved = groups.cost[own] - cost_without(samples, groups, user, scratch)
     _drop_stale(arcs, groups, user)
-    n_around = _near_groups(near, groups, user, around)
+    n_around = _near_groups(arcs, groups, user)
     last = arcs.change.shape[1] - 1
     for n in range(n_around):
         g = around[n]
         if _is_known(arcs, user, g, groups.version[g]):
             continue
         now = groups.cost[g]
-        least = _leavers(samples, groups, g, room, scratch)
+        least = _leavers(samples, groups, g, scratch)
         for i in range(groups.size[g]):
             most = min(saved, arcs.change[user, last])
             if groups.without[g, i] <= least and groups.without[g, i] - now < most:
-                c = cost_replaced(samples, groups, g, i, user, now + most, room, scratch) - now
+                member = groups.members[g, i]
+                c = cost_replaced(samples, groups, member, user, now + most, scratch) - now
                 if c < most:
-                    _keep_arc(arcs, user, groups.members[g, i], c)
+                    _keep_arc(arcs, user, member, c)
         if groups.size[g] < groups.members.shape[1]:
             most = min(saved, arcs.change[user, last])
-            c = cost_with(samples, groups, g, user, now + most, room, scratch) - now
+            c = cost_with(samples, groups, g, user, now + most, scratch) - now
             if c < most:
                 _keep_arc(arcs, user, -2 - g, c)
     for n in range(arcs.group.shape[1]):
@@ -163,32 +198,22 @@ def _refresh_arcs(
 
 
 @jit
-def _best_chain(
-    samples: Samples,
-    k: int,
-    groups: Groups,
-    arcs: Arcs,
-    start: int,
-    closings: int,
-    chain: Ints,
-    best: Ints,
-    room: Ints,
-    scratch: Scratch,
-) -> int:
-    """Find the exchange that starts with a user and saves most; write it into `best`, give its length (0: none).
+def _best_chain(samples: Samples, groups: Partition, arcs: Arcs, start: int, chains: Chains, scratch: Scratch) -> int:
+    """Find the exchange that starts with a user and saves most; write it into chains.best, return its length (0: none).
 
-    best[-1] < -1 if it ends in a group that has room. Depth first along ascending arcs; `closings` limits how many
-    ways of filling the first place are priced that no arc tells.
+    Its last entry is below -1 if it ends in a group that has room. Depth first along ascending arcs; no more than
+    chains.closings ways of filling the first place are priced that no arc tells.
     """
+    chain, next_arc, sums, best, closings = chains
     own = groups.of[start]
     saved = groups.cost[own] - groups.without[own, groups.place[start]]
-    may_leave = groups.size[own] > k
+    may_leave = groups.size[own] > least_size(groups)
     found = -1e-9 * groups.cost[own]
     length = 0
     depth = 0
-    next_arc = np.zeros(len(chain), np.int64)
-    sums = np.zeros(len(chain), np.float64)
     chain[0] = start
+    next_arc[0] = 0
+    sums[0] = 0.0
     while depth >= 0:
         user = chain[depth]
         a = next_arc[depth]
@@ -212,7 +237,7 @@ def _best_chain(
         elif closings > 0:
             closings -= 1
             most = found - total + groups.cost[own]
-            gain += cost_replaced(samples, groups, own, groups.place[start], to, most, room, scratch)
+            gain += cost_replaced(samples, groups, start, to, most, scratch)
             gain -= groups.cost[own]
         else:
             gain = np.inf
@@ -231,7 +256,7 @@ def _best_chain(
 
 
 @jit
-def _apply_chain(samples: Samples, groups: Groups, best: Ints, length: int, scratch: Scratch) -> None:
+def _apply_chain(samples: Samples, groups: Partition, best: Ints, length: int, scratch: Scratch) -> None:
     """Carry out an exchange."""
     touched = np.empty(length, np.int64)
     places = np.empty(length, np.int64)
@@ -252,7 +277,7 @@ def _apply_chain(samples: Samples, groups: Groups, best: Ints, length: int, scra
 
 
 @jit
-def _dissolve(samples: Samples, groups: Groups, arcs: Arcs, g: int, scratch: Scratch) -> bool:
+def _dissolve(samples: Samples, groups: Partition, arcs: Arcs, g: int, scratch: Scratch) -> bool:
     """Let all members of a group join others that have room, if that pays."""
     size = groups.size[g]
     homes = np.empty(size, np.int64)
@@ -278,8 +303,9 @@ def _dissolve(samples: Samples, groups: Groups, arcs: Arcs, g: int, scratch: Scr
 
 
 @jit
-def _found(samples: Samples, near: Ints, k: int, groups: Groups, user: int, room: Ints, scratch: Scratch) -> bool:
+def _found(samples: Samples, near: Ints, groups: Partition, user: int, scratch: Scratch) -> bool:
     """Let a user and k-1 near ones from groups that can spare them make a new group, if that pays."""
+    k = least_size(groups)
     place = 0
     while place < len(groups.size) and groups.size[place] > 0:
         place += 1
@@ -297,7 +323,7 @@ def _found(samples: Samples, near: Ints, k: int, groups: Groups, user: int, room
         if groups.size[g] > k and not holds(origins, n, g):
             origins[n] = g
             leavers[n] = v
-            saved += groups.cost[g] - cost_without(samples, groups, g, groups.place[v], room, scratch)
+            saved += groups.cost[g] - cost_without(samples, groups, v, scratch)
             n += 1
     if n < k or not group_cost(samples, leavers, k, saved, scratch) < saved * (1.0 - 1e-9):
         return False
@@ -311,52 +337,37 @@ def _found(samples: Samples, near: Ints, k: int, groups: Groups, user: int, room
 
 
 @jit
-def refresh(
-    samples: Samples, near: Ints, groups: Groups, arcs: Arcs, start: int, stop: int, promise: Floats, scratch: Scratch
-) -> None:
-    """Bring the arcs of users start…stop-1 up to date; promise[u] is how little u's best arc and departure may cost."""
-    room = np.empty(groups.members.shape[1] + 1, np.int64)
-    around = np.empty(arcs.group.shape[1], np.int64)
-    for user in range(start, stop):
-        _refresh_arcs(samples, near, groups, arcs, user, around, room, scratch)
+def refresh(samples: Samples, groups: Partition, arcs: Arcs, start: int, promise: Floats, scratch: Scratch) -> None:
+    """Bring the arcs of as many users as `promise` is long up to date, from `start` on.
+
+    The promise of a user is how little their best arc and their departure may cost.
+    """
+    for n in range(len(promise)):
+        user = start + n
+        _refresh_arcs(samples, groups, arcs, user, scratch)
         g = groups.of[user]
-        promise[user] = arcs.change[user, 0] - groups.cost[g] + groups.without[g, groups.place[user]]
+        promise[n] = arcs.change[user, 0] - groups.cost[g] + groups.without[g, groups.place[user]]
 
 
 @jit
-def exchange(
-    samples: Samples,
-    near: Ints,
-    k: int,
-    users: Ints,
-    depth: int,
-    closings: int,
-    groups: Groups,
-    arcs: Arcs,
-    scratch: Scratch,
-) -> None:
+def exchange(samples: Samples, users: Ints, groups: Partition, arcs: Arcs, chains: Chains, scratch: Scratch) -> None:
     """Carry out the best exchange of each of some users, in this order.
 
     Arcs of others that a change has made stale wait for their user's turn.
     """
-    room = np.empty(2 * k, np.int64)
-    around = np.empty(arcs.group.shape[1], np.int64)
-    chain = np.empty(depth, np.int64)
-    best = np.empty(depth, np.int64)
     for user in users:
-        _refresh_arcs(samples, near, groups, arcs, user, around, room, scratch)
-        length = _best_chain(samples, k, groups, arcs, user, closings, chain, best, room, scratch)
+        _refresh_arcs(samples, groups, arcs, user, scratch)
+        length = _best_chain(samples, groups, arcs, user, chains, scratch)
         if length > 0:
-            _apply_chain(samples, groups, best, length, scratch)
+            _apply_chain(samples, groups, chains.best, length, scratch)
 
 
 @jit
-def reshape(samples: Samples, near: Ints, k: int, groups: Groups, arcs: Arcs, scratch: Scratch) -> None:
+def reshape(samples: Samples, groups: Partition, arcs: Arcs, scratch: Scratch) -> None:
     """Dissolve groups whose members are better off elsewhere, and found new ones of those whom others can spare."""
-    room = np.empty(2 * k, np.int64)
     for g in range(len(groups.size)):
         if groups.size[g] > 0:
             _dissolve(samples, groups, arcs, g, scratch)
     for user in range(len(groups.of)):
-        if groups.size[groups.of[user]] > k:
-            _found(samples, near, k, groups, user, room, scratch)
+        if groups.size[groups.of[user]] > least_size(groups):
+            _found(samples, arcs.near, groups, user, scratch)

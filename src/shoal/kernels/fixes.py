@@ -2,40 +2,45 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from shoal.jit import jit
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from shoal.jit import Floats, Ints, Ints32
 
-__all__ = ["close_up", "group_fixes", "sort_fixes"]
+__all__ = ["Fixes", "close_up", "group_fixes", "sort_fixes"]
 
 
-def group_fixes(
-    users: NDArray[np.int32],
-    ms: NDArray[np.int64],
-    lng: NDArray[np.float64],
-    lat: NDArray[np.float64],
-    n_users: int,
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """Bring the rows of each user together: offsets, ms, lng, lat; the columns themselves where they are already.
+class Fixes(NamedTuple):
+    """Fixes as columns: milliseconds since 1970, longitude and latitude in degrees."""
 
-    >>> group_fixes(np.array([1, 0], np.int32), np.array([5, 6]), np.array([0.5, 1]), np.zeros(2), 2)[1].tolist()
+    ms: Ints
+    lng: Floats
+    lat: Floats
+
+
+def group_fixes(users: Ints32, fixes: Fixes, n_users: int) -> tuple[Ints, Fixes]:
+    """Bring the rows of each user together: offsets and fixes; the columns themselves where they are already.
+
+    >>> fixes = Fixes(np.array([5, 6]), np.array([0.5, 1]), np.zeros(2))
+    >>> group_fixes(np.array([1, 0], np.int32), fixes, 2)[1].ms.tolist()
     [6, 5]
     """
     offsets = np.concatenate([[0], np.cumsum(np.bincount(users, minlength=n_users))])
     if (users[1:] >= users[:-1]).all():
-        return offsets, ms, lng, lat
-    grouped = np.empty_like(ms), np.empty_like(lng), np.empty_like(lat)
-    _scatter(users, ms, lng, lat, offsets[:-1].copy(), *grouped)
-    return offsets, *grouped
+        return offsets, fixes
+    grouped = Fixes(np.empty_like(fixes.ms), np.empty_like(fixes.lng), np.empty_like(fixes.lat))
+    _scatter(users, fixes, offsets[:-1].copy(), grouped)
+    return offsets, grouped
 
 
 @jit
-def _scatter(users: Any, ms: Any, lng: Any, lat: Any, at: Any, to_ms: Any, to_lng: Any, to_lat: Any) -> None:
+def _scatter(users: Ints32, fixes: Fixes, at: Ints, grouped: Fixes) -> None:
+    ms, lng, lat = fixes
+    to_ms, to_lng, to_lat = grouped
     for row in range(len(users)):
         place = at[users[row]]
         to_ms[place], to_lng[place], to_lat[place] = ms[row], lng[row], lat[row]
@@ -43,7 +48,7 @@ def _scatter(users: Any, ms: Any, lng: Any, lat: Any, at: Any, to_ms: Any, to_ln
 
 
 @jit
-def _before(ms: Any, lng: Any, lat: Any, i: Any, j: Any) -> bool:
+def _before(ms: Ints, lng: Floats, lat: Floats, i: int, j: int) -> bool:
     if ms[i] != ms[j]:
         return bool(ms[i] < ms[j])
     if lng[i] != lng[j]:
@@ -52,7 +57,7 @@ def _before(ms: Any, lng: Any, lat: Any, i: Any, j: Any) -> bool:
 
 
 @jit
-def _sort(ms: Any, lng: Any, lat: Any, start: Any, end: Any) -> None:
+def _sort(ms: Ints, lng: Floats, lat: Floats, start: int, end: int) -> None:
     """Sort the rows start…end-1: a merge sort of their numbers, then one copy."""
     size = end - start
     order, spare = np.arange(start, end), np.empty(size, np.int64)
@@ -78,8 +83,9 @@ def _sort(ms: Any, lng: Any, lat: Any, start: Any, end: Any) -> None:
 
 
 @jit
-def sort_fixes(offsets: Any, ms: Any, lng: Any, lat: Any, first: Any, last: Any, counts: Any) -> None:
-    """Sort each user's rows in place by (ms, lng, lat); move the distinct ones to the front and count them."""
+def sort_fixes(offsets: Ints, fixes: Fixes, first: int, last: int, counts: Ints) -> None:
+    """Sort the rows of users first…last-1 in place by (ms, lng, lat); move the distinct to the front and count them."""
+    ms, lng, lat = fixes
     for user in range(first, last):
         start, end = offsets[user], offsets[user + 1]
         for row in range(start + 1, end):
@@ -97,8 +103,9 @@ def sort_fixes(offsets: Any, ms: Any, lng: Any, lat: Any, first: Any, last: Any,
 
 
 @jit
-def close_up(offsets: Any, counts: Any, ms: Any, lng: Any, lat: Any) -> None:
+def close_up(offsets: Ints, counts: Ints, fixes: Fixes) -> None:
     """Move the first `counts[u]` rows of every user towards the front, in place, so that no gap is left."""
+    ms, lng, lat = fixes
     end = 0
     for user in range(len(counts)):
         start = offsets[user]

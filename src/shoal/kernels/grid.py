@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from shoal.jit import jit
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from shoal.jit import Floats, Ints, Ints32
 
-__all__ = ["degree_counts", "interpolate_cells"]
+__all__ = ["Nodes", "degree_counts", "interpolate_cells"]
 
 
-def degree_counts(degrees: NDArray[np.float64], limit: int) -> NDArray[np.int64]:
+class Nodes(NamedTuple):
+    """A projection on a grid: metres[i, j] is (east, north) at west + j / per_degree and south + i / per_degree."""
+
+    metres: Floats
+    west: float
+    south: float
+    per_degree: float
+
+
+def degree_counts(degrees: Floats, limit: int) -> Ints:
     """Count coordinates by rounded degree, from -limit to limit; all must lie between them. Linear, 1 ns each.
 
     >>> degree_counts(np.array([0.4, -1.0, 0.6]), 1).tolist()
@@ -26,20 +35,22 @@ def degree_counts(degrees: NDArray[np.float64], limit: int) -> NDArray[np.int64]
 
 
 @jit
-def _count(degrees: Any, limit: Any, counts: Any) -> None:
+def _count(degrees: Floats, limit: int, counts: Ints) -> None:
     for i in range(len(degrees)):
         counts[int(np.rint(degrees[i])) + limit] += 1
 
 
 @jit
 def interpolate_cells(
-    lng: Any, lat: Any, metres: Any, west: Any, south: Any, per_degree: Any, cell_m: Any, guard_m: Any, x: Any, y: Any
-) -> Any:
-    """Write the cells of points into x and y; give the indices of those within guard_m of the edge of a cell.
+    lng: Floats, lat: Floats, nodes: Nodes, cell_m: float, guard_m: float, cells: tuple[Ints | Ints32, Ints | Ints32]
+) -> Ints:
+    """Write the cells of points into (x, y); return the indices of those within guard_m of the edge of a cell.
 
-    `metres[i, j]` holds (east, north) at longitude west + j / per_degree and latitude south + i / per_degree, with a
-    node to spare on each side. Cubic in both directions: the error falls with the fourth power of the step.
+    There is a node to spare on each side. Cubic in both directions: the error falls with the fourth power of the
+    step.
     """
+    metres, west, south, per_degree = nodes
+    x, y = cells
     unsure = np.empty(len(lng), dtype=np.int64)
     n_unsure = 0
     for point in range(len(lng)):

@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.jit import jit
-from shoal.kernels.weighted import Samples, Scratch, merged_cost, scratch_of
+from shoal.kernels.weighted import Scratch, merged_cost, scratch_of
 
 if TYPE_CHECKING:
     from shoal.jit import Ints, Ints32
+    from shoal.kernels.merge import MemberLists
+    from shoal.kernels.samples import Samples
 
-__all__ = ["Samples", "Scratch", "group_cost", "samples_within", "scratch_for"]
+__all__ = ["Scratch", "group_cost", "samples_within", "scratch_for"]
 
 
 def scratch_for(samples: Samples, n_members: int) -> Scratch:
-    """Return room for any group of so many users."""
+    """Return room for any group of so many people."""
     return scratch_of(int(np.sort(np.diff(samples.offsets))[-n_members:].sum()), n_members)
 
 
@@ -29,13 +31,12 @@ def group_cost(samples: Samples, members: Ints, n_members: int, bound: float, sc
 
 
 @jit
-def samples_within(
-    t: Ints32, offsets: Ints, member_offsets: Ints, members: Ints, groups: Ints, first: Ints32, last: Ints32
-) -> int:
-    """Count the samples that the members of groups[b] have in the slots first[b]…last[b], over all b."""
+def samples_within(samples: Samples, lists: MemberLists, records: Ints, first: Ints32, last: Ints32) -> int:
+    """Count the samples that the members of records[b] have in the slots first[b]…last[b], over all b."""
     n = 0
-    for b in range(len(groups)):
-        for q in range(member_offsets[groups[b]], member_offsets[groups[b] + 1]):
-            own = t[offsets[members[q]] : offsets[members[q] + 1]]
+    for b in range(len(records)):
+        for q in range(lists.offsets[records[b]], lists.offsets[records[b] + 1]):
+            u = lists.members[q]
+            own = samples.t[samples.offsets[u] : samples.offsets[u + 1]]
             n += np.searchsorted(own, last[b], side="right") - np.searchsorted(own, first[b], side="left")
     return n

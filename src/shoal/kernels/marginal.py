@@ -1,6 +1,6 @@
 """Placing users into records by marginal cost: how much a record's cost grows if it takes one more.
 
-The cost of a record is the owner cost (003 Eq. 4) of its owner merged with its members. A record without members
+The cost of a record is the owner cost (k-scale, Eq. 4) of its owner merged with its members. A record without members
 counts as merged with its owner's cheapest neighbour, which is how it is published, so that costs always add up
 to the true total. Adding a member never lowers a cost, hence the growth is at least pair cost - present cost.
 """
@@ -13,12 +13,13 @@ import numpy as np
 
 from shoal.jit import jit
 from shoal.kernels.pick import holds
-from shoal.kernels.weighted import Samples, merged_cost, scratch_of
+from shoal.kernels.weighted import Scratch, merged_cost, scratch_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.jit import Floats, Ints, Ints32
+    from shoal.jit import Floats, Ints
+    from shoal.kernels.samples import Samples
 
 __all__ = ["Placed", "Tried", "choose_rows", "move_columns", "place_leftovers", "refresh_costs"]
 
@@ -57,29 +58,52 @@ class Tried(NamedTuple):
 
 
 @jit
-def choose_rows(
-    t: Ints32,
-    x: Ints32,
-    y: Ints32,
-    offsets: Ints,
-    placed: Placed,
-    tried: Tried,
-    columns: Ints,
-    rows: Ints,
-    costs: Floats,
-) -> None:
+def _owner_scratch(samples: Samples, n_members: int) -> Scratch:
+    """Return room for merges of an owner with members, of whom only the owner's samples weigh."""
+    offsets = samples.offsets
+    scratch = scratch_of((offsets[1:] - offsets[:-1]).max() * n_members, n_members)
+    scratch.share[:] = 0.0
+    scratch.share[0] = 1.0
+    return scratch
+
+
+@jit
+def _cost_without(samples: Samples, placed: Placed, i: int, j: int, scratch: Scratch) -> float:
+    """Return the cost of record i without column j."""
+    who = scratch.who
+    who[0] = i
+    n = 1
+    for s in range(placed.size[i]):
+        if placed.member[i, s] != j:
+            who[n] = placed.member[i, s]
+            n += 1
+    if n == 1:
+        return float(placed.empty[i])
+    merged = merged_cost(samples, who, n, scratch.share, np.inf, scratch)
+    return float(merged / (samples.offsets[i + 1] - samples.offsets[i]))
+
+
+@jit
+def _cost_with(samples: Samples, placed: Placed, i: int, j: int, bound: float, scratch: Scratch) -> float:
+    """Return the cost of record i with column j, or inf if it is sure to exceed `bound`."""
+    who, size = scratch.who, placed.size[i]
+    who[0] = i
+    who[1 : 1 + size] = placed.member[i, :size]
+    who[1 + size] = j
+    weight = samples.offsets[i + 1] - samples.offsets[i]
+    return float(merged_cost(samples, who, size + 2, scratch.share, bound * weight, scratch) / weight)
+
+
+@jit
+def choose_rows(samples: Samples, placed: Placed, tried: Tried, columns: Ints, rows: Ints, costs: Floats) -> None:
     """Find, for each column, the records whose costs grow least by taking it, were it in none: the present or better.
 
     Fills `rows` (as picks) and `costs`, what each of these records costs with the column in it. Only the entries of
     these columns in `tried` are changed, so that disjoint columns can be done at the same time.
     """
-    member, size, picks, cost, empty, version = placed
+    member, size, picks, cost, _, version = placed
     n_picks = picks.shape[1]
-    weight_of = np.zeros(member.shape[1] + 2, np.float64)
-    weight_of[0] = 1.0
-    who = np.empty(member.shape[1] + 2, np.int64)
-    samples = Samples(t, x, y, offsets)
-    room = scratch_of((offsets[1:] - offsets[:-1]).max() * (member.shape[1] + 2), member.shape[1] + 2)
+    scratch = _owner_scratch(samples, member.shape[1] + 2)
     growth = np.empty(n_picks, np.float64)
     for c in range(len(columns)):
         j = columns[c]
@@ -90,17 +114,7 @@ def choose_rows(
             if i < 0:
                 continue
             if tried.left[j, q] != version[i]:
-                who[0] = i
-                n = 1
-                for s in range(size[i]):
-                    if member[i, s] != j:
-                        who[n] = member[i, s]
-                        n += 1
-                rest = empty[i]
-                if n > 1:
-                    rest = merged_cost(samples, who, n, weight_of, np.inf, room)
-                    rest /= offsets[i + 1] - offsets[i]
-                tried.rest[j, q] = rest
+                tried.rest[j, q] = _cost_without(samples, placed, i, j, scratch)
                 tried.left[j, q] = version[i]
             _insert(growth, rows[c], costs[c], cost[i] - tried.rest[j, q], i, cost[i])
         for q in range(tried.row.shape[1]):
@@ -119,12 +133,7 @@ def choose_rows(
                 tried.full[j, q] = cost[i]
                 tried.exact[j, q] = False
             if not tried.exact[j, q] and tried.full[j, q] < cost[i] + most:
-                who[0] = i
-                who[1 : 1 + size[i]] = member[i, : size[i]]
-                who[1 + size[i]] = j
-                weight = offsets[i + 1] - offsets[i]
-                bound = (cost[i] + most) * weight
-                full = merged_cost(samples, who, size[i] + 2, weight_of, bound, room) / weight
+                full = _cost_with(samples, placed, i, j, cost[i] + most, scratch)
                 tried.exact[j, q] = full < np.inf
                 tried.full[j, q] = full if full < np.inf else cost[i] + most
             tried.seen[j, q] = version[i]
@@ -150,7 +159,7 @@ def _insert(growth: Floats, rows: Ints, costs: Floats, new: float, row: int, cos
 
 @jit
 def move_columns(placed: Placed, tried: Tried, columns: Ints, rows: Ints, costs: Floats, late: Ints) -> int:
-    """Move columns to the rows chosen for them, in turn; give the number of those that must choose again.
+    """Move columns to the rows chosen for them, in turn; return the number of those that must choose again.
 
     These are the columns whose rows, old or new, were changed by a column before them, or are full; they are put
     into `late`.
@@ -209,7 +218,7 @@ def _take_out(member: Ints, size: Ints, row: int, column: int) -> None:
 
 @jit
 def place_leftovers(placed: Placed, offsets: Ints, other: Ints, cost: Floats) -> NDArray[np.bool_]:
-    """Place every column that lacks records into any that have room; give the records that were changed.
+    """Place every column that lacks records into any that have room; return the records that were changed.
 
     `other` and `cost` are each column's candidate rows and their pair costs. The cheapest of them with room is
     taken; if none has, a chain of others makes room: j enters a full record, one of its members enters another,
@@ -257,9 +266,9 @@ def place_leftovers(placed: Placed, offsets: Ints, other: Ints, cost: Floats) ->
 
 @jit
 def _chain(placed: Placed, column: int, queue: Ints, enters: Ints, leaves: Ints) -> int:
-    """Search, breadth first, a record with room that `column` reaches by pushing others on; give it, or -1.
+    """Search, breadth first, a record with room that `column` reaches by pushing others on; return it, or -1.
 
-    enters[r] is who would enter record r, leaves[r] the record she would leave (-1 for the column itself).
+    enters[r] is who would enter record r, leaves[r] the record they would leave (-1 for the column itself).
     """
     member, size, picks, _, _, _ = placed
     n_users = len(size)
@@ -288,18 +297,8 @@ def _chain(placed: Placed, column: int, queue: Ints, enters: Ints, leaves: Ints)
 
 
 @jit
-def refresh_costs(t: Ints32, x: Ints32, y: Ints32, offsets: Ints, placed: Placed, rows: Ints) -> None:
+def refresh_costs(samples: Samples, placed: Placed, rows: Ints) -> None:
     """Compute the costs of some records anew."""
-    member, size, _, cost, empty, _ = placed
-    weight_of = np.zeros(member.shape[1] + 1, np.float64)
-    weight_of[0] = 1.0
-    who = np.empty(member.shape[1] + 1, np.int64)
-    samples = Samples(t, x, y, offsets)
-    room = scratch_of((offsets[1:] - offsets[:-1]).max() * (member.shape[1] + 1), member.shape[1] + 1)
+    scratch = _owner_scratch(samples, placed.member.shape[1] + 1)
     for i in rows:
-        who[0] = i
-        who[1 : 1 + size[i]] = member[i, : size[i]]
-        cost[i] = empty[i]
-        if size[i] > 0:
-            merged = merged_cost(samples, who, size[i] + 1, weight_of, np.inf, room)
-            cost[i] = merged / (offsets[i + 1] - offsets[i])
+        placed.cost[i] = _cost_without(samples, placed, i, -1, scratch)

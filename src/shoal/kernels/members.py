@@ -7,20 +7,23 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from shoal.jit import jit
-from shoal.kernels.groups import Samples, Scratch, group_cost
+from shoal.kernels.groups import group_cost
 
 if TYPE_CHECKING:
     from shoal.jit import Floats, Ints
+    from shoal.kernels.groups import Scratch
+    from shoal.kernels.samples import Samples
 
 __all__ = [
     "NOBODY",
-    "Groups",
+    "Partition",
     "add",
     "changed",
     "cost_replaced",
     "cost_with",
     "cost_without",
-    "groups_for",
+    "empty_partition",
+    "least_size",
     "load_groups",
     "remove",
 ]
@@ -28,8 +31,8 @@ __all__ = [
 NOBODY = -1
 
 
-class Groups(NamedTuple):
-    """A partition: members[g, :size[g]] are the users of group g; a group of size 0 is a free place.
+class Partition(NamedTuple):
+    """Users in groups of k to 2k-1: members[g, :size[g]] are those of group g; one of size 0 is a free place.
 
     User u stands at members[of[u], place[u]]. cost[g] is the group's cost, without[g, i] the cost if its i-th member
     left (-1: not known), version[g] counts its changes.
@@ -44,10 +47,10 @@ class Groups(NamedTuple):
     place: Ints
 
 
-def groups_for(n_users: int, k: int) -> Groups:
+def empty_partition(n_users: int, k: int) -> Partition:
     """Return an empty partition."""
     n_groups = n_users // k
-    return Groups(
+    return Partition(
         np.full((n_groups, 2 * k - 1), NOBODY, np.int64),
         np.zeros(n_groups, np.int64),
         np.zeros(n_groups, np.float64),
@@ -59,7 +62,13 @@ def groups_for(n_users: int, k: int) -> Groups:
 
 
 @jit
-def changed(samples: Samples, groups: Groups, g: int, scratch: Scratch) -> None:
+def least_size(groups: Partition) -> int:
+    """Return k: a group has room for 2k-1."""
+    return int(groups.members.shape[1] + 1) // 2
+
+
+@jit
+def changed(samples: Samples, groups: Partition, g: int, scratch: Scratch) -> None:
     """Bring a group's figures up to date after its members changed."""
     groups.version[g] += 1
     for i in range(groups.without.shape[1]):
@@ -73,7 +82,7 @@ def changed(samples: Samples, groups: Groups, g: int, scratch: Scratch) -> None:
 
 
 @jit
-def add(groups: Groups, g: int, user: int) -> None:
+def add(groups: Partition, g: int, user: int) -> None:
     """Put a user at the end of a group; `changed` is for afterwards."""
     groups.members[g, groups.size[g]] = user
     groups.size[g] += 1
@@ -81,8 +90,8 @@ def add(groups: Groups, g: int, user: int) -> None:
 
 
 @jit
-def remove(groups: Groups, user: int) -> None:
-    """Take a user out of her group; its last member moves to her place."""
+def remove(groups: Partition, user: int) -> None:
+    """Take a user out of their group; its last member moves to their place."""
     g = groups.of[user]
     groups.size[g] -= 1
     moved = groups.members[g, groups.size[g]]
@@ -91,41 +100,41 @@ def remove(groups: Groups, user: int) -> None:
 
 
 @jit
-def cost_with(samples: Samples, groups: Groups, g: int, user: int, bound: float, room: Ints, scratch: Scratch) -> float:
+def cost_with(samples: Samples, groups: Partition, g: int, user: int, bound: float, scratch: Scratch) -> float:
     """Return what a group would cost with one more user."""
     size = groups.size[g]
     for i in range(size):
-        room[i] = groups.members[g, i]
-    room[size] = user
-    return group_cost(samples, room, size + 1, bound, scratch)
+        scratch.who[i] = groups.members[g, i]
+    scratch.who[size] = user
+    return group_cost(samples, scratch.who, size + 1, bound, scratch)
 
 
 @jit
-def cost_replaced(
-    samples: Samples, groups: Groups, g: int, place: int, user: int, bound: float, room: Ints, scratch: Scratch
-) -> float:
-    """Return what a group would cost with another user at a place."""
+def cost_replaced(samples: Samples, groups: Partition, old: int, new: int, bound: float, scratch: Scratch) -> float:
+    """Return what a member's group would cost with another user in their place."""
+    g = groups.of[old]
     size = groups.size[g]
     for i in range(size):
-        room[i] = groups.members[g, i]
-    room[place] = user
-    return group_cost(samples, room, size, bound, scratch)
+        scratch.who[i] = groups.members[g, i]
+    scratch.who[groups.place[old]] = new
+    return group_cost(samples, scratch.who, size, bound, scratch)
 
 
 @jit
-def cost_without(samples: Samples, groups: Groups, g: int, place: int, room: Ints, scratch: Scratch) -> float:
-    """Return what a group would cost without the user at a place; remembered until the group changes."""
+def cost_without(samples: Samples, groups: Partition, user: int, scratch: Scratch) -> float:
+    """Return what a user's group would cost without them; remembered until the group changes."""
+    g, place = groups.of[user], groups.place[user]
     if groups.without[g, place] < 0.0:
         size = groups.size[g]
         for i in range(size):
-            room[i] = groups.members[g, i]
-        room[place] = room[size - 1]
-        groups.without[g, place] = group_cost(samples, room, size - 1, np.inf, scratch)
+            scratch.who[i] = groups.members[g, i]
+        scratch.who[place] = scratch.who[size - 1]
+        groups.without[g, place] = group_cost(samples, scratch.who, size - 1, np.inf, scratch)
     return float(groups.without[g, place])
 
 
 @jit
-def load_groups(samples: Samples, sizes: Ints, groups: Groups, scratch: Scratch) -> None:
+def load_groups(samples: Samples, sizes: Ints, groups: Partition, scratch: Scratch) -> None:
     """Take over a partition: the first sizes[0] users are a group, the next sizes[1] another, and so on."""
     user = 0
     for g in range(len(sizes)):

@@ -8,28 +8,53 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from shoal.jit import jit
+from shoal.kernels.samples import Samples
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
+    from shoal.jit import Ints, Ints32
+
 __all__ = ["Packed", "pack_rows", "packed_order", "packed_slots", "rank_users", "unpack_users"]
+
+
+class Granules(NamedTuple):
+    """Rows as columns of granules; a column of length one stands for a constant."""
+
+    t: Ints32
+    x: Ints32
+    y: Ints32
+
+
+class Packing(NamedTuple):
+    """How granules make a key: t, x, y relative to `low`, y in the lowest bits."""
+
+    low: Ints
+    x_bits: int
+    y_bits: int
+
+
+class _Users(NamedTuple):
+    """User u has counts[u] samples, sorted, from offsets[u] on in the columns."""
+
+    offsets: Ints
+    counts: Ints
+    columns: tuple[Ints | Ints32, ...]
 
 
 class Packed(NamedTuple):
     """Rows grouped by user, one integer each, in the order of (t, x, y) and distinct.
 
     User u has `counts[u]` keys from `offsets[u]` on; what lies between them and `offsets[u+1]` is left over.
-    A key holds t, x, y relative to `low` in `bits`; or t and the number of a cell in `places`.
+    A key holds t, x, y as `packing` says; or t and the number of a cell in `places`.
     """
 
     offsets: NDArray[np.int64]
     counts: NDArray[np.int64]
     keys: NDArray[np.int64]
-    low: NDArray[np.int64]
-    x_bits: int
-    y_bits: int
+    packing: Packing
     places: NDArray[np.int64] | None
 
 
@@ -66,10 +91,11 @@ def pack_rows(
         x_bits, y_bits = 0, len(places).bit_length()
     offsets = np.concatenate([[0], np.cumsum(np.bincount(users, minlength=n_users))])
     keys = np.empty(len(users), dtype=np.int64)
-    _scatter_keys(users, t, x, y, low, x_bits, y_bits, offsets[:-1].copy(), keys)
+    packing = Packing(low, x_bits, y_bits)
+    _scatter_keys(users, Granules(t, x, y), packing, offsets[:-1].copy(), keys)
     counts = np.empty(n_users, dtype=np.int64)
     _each_part(threads, offsets, lambda first, last: _sort_distinct(keys, offsets, first, last, counts))
-    return Packed(offsets, counts, keys, low, x_bits, y_bits, places)
+    return Packed(offsets, counts, keys, packing, places)
 
 
 def unpack_users(
@@ -89,12 +115,8 @@ def unpack_users(
     """
     found = np.concatenate([[0], np.cumsum(packed.counts[users])])
     t, x, y = (np.empty(found[-1], np.int32) if into is None else into[i][: found[-1]] for i in range(3))
-    starts, keys, low = packed.offsets[users], packed.keys, packed.low
-    _each_part(
-        threads,
-        found,
-        lambda first, last: _unpack(keys, starts, found, first, last, low, packed.x_bits, packed.y_bits, t, x, y),
-    )
+    starts, samples = packed.offsets[users], Samples(t, x, y, found)
+    _each_part(threads, found, lambda first, last: _unpack(packed.keys, starts, packed.packing, first, last, samples))
     if packed.places is not None:
         cells = packed.places[y]
         np.right_shift(cells, 32, out=x, casting="unsafe")
@@ -132,8 +154,8 @@ def packed_order(packed: Packed) -> NDArray[np.int64]:
 def rank_users(
     offsets: NDArray[np.int64],
     counts: NDArray[np.int64],
-    first: tuple[NDArray[Any], ...],
-    samples: tuple[NDArray[Any], ...],
+    first: tuple[Ints | Ints32, ...],
+    samples: tuple[Ints | Ints32, ...],
 ) -> NDArray[np.int64]:
     """Rank users by (number of samples, samples compared lexicographically); equal users keep their order.
 
@@ -146,7 +168,7 @@ def rank_users(
     [1, 0]
     """
     order = np.lexsort((*first[::-1], counts)).astype(np.int64)
-    _sort_ties(order, offsets, counts, samples, first)
+    _sort_ties(order, _Users(offsets, counts, samples), first)
     return order
 
 
@@ -171,7 +193,9 @@ def _each_part(threads: int, offsets: NDArray[np.int64], work: Callable[[int, in
 
 
 @jit
-def _scatter_keys(users: Any, t: Any, x: Any, y: Any, low: Any, x_bits: Any, y_bits: Any, at: Any, keys: Any) -> None:
+def _scatter_keys(users: Ints32, granules: Granules, packing: Packing, at: Ints, keys: Ints) -> None:
+    t, x, y = granules
+    low, x_bits, y_bits = packing
     x_step = 1 if len(x) > 1 else 0  # a column of length one stands for a constant
     for row in range(len(users)):
         key = ((t[row] - low[0]) << (x_bits + y_bits)) | ((x[row * x_step] - low[1]) << y_bits) | (y[row] - low[2])
@@ -181,8 +205,8 @@ def _scatter_keys(users: Any, t: Any, x: Any, y: Any, low: Any, x_bits: Any, y_b
 
 
 @jit
-def _sort_distinct(keys: Any, offsets: Any, first: Any, last: Any, counts: Any) -> None:
-    """Sort each user's keys in place and move the distinct ones to the front of her part."""
+def _sort_distinct(keys: Ints, offsets: Ints, first: int, last: int, counts: Ints) -> None:
+    """Sort each user's keys in place and move the distinct ones to the front of their part."""
     for user in range(first, last):
         start, end = offsets[user], offsets[user + 1]
         part = keys[start:end]
@@ -199,19 +223,10 @@ def _sort_distinct(keys: Any, offsets: Any, first: Any, last: Any, counts: Any) 
 
 
 @jit
-def _unpack(
-    keys: Any,
-    starts: Any,
-    found: Any,
-    first: Any,
-    last: Any,
-    low: Any,
-    x_bits: Any,
-    y_bits: Any,
-    t: Any,
-    x: Any,
-    y: Any,
-) -> None:
+def _unpack(keys: Ints, starts: Ints, packing: Packing, first: int, last: int, samples: Samples) -> None:
+    """Write the rows of the users first…last-1, whose keys begin at `starts`, to where `samples` has room for them."""
+    low, x_bits, y_bits = packing
+    t, x, y, found = samples
     x_mask = (1 << x_bits) - 1
     y_mask = (1 << y_bits) - 1
     for rank in range(first, last):
@@ -224,19 +239,20 @@ def _unpack(
 
 
 @jit
-def _before(a: Any, b: Any, offsets: Any, counts: Any, samples: Any) -> bool:
+def _before(a: int, b: int, offsets: Ints, counts: Ints, columns: tuple[Ints | Ints32, ...]) -> bool:
     """Whether user a's samples come strictly before user b's; both have equally many."""
     i, j = offsets[a], offsets[b]
     for step in range(counts[a]):
-        for column in samples:
+        for column in columns:
             if column[i + step] != column[j + step]:
                 return bool(column[i + step] < column[j + step])
     return False
 
 
 @jit
-def _merge_sort(order: Any, lo: Any, hi: Any, spare: Any, offsets: Any, counts: Any, samples: Any) -> None:
+def _merge_sort(order: Ints, lo: int, hi: int, spare: Ints, users: _Users) -> None:
     """Stable bottom-up merge sort of order[lo:hi]."""
+    offsets, counts, columns = users
     width = 1
     while width < hi - lo:
         start = lo
@@ -246,7 +262,7 @@ def _merge_sort(order: Any, lo: Any, hi: Any, spare: Any, offsets: Any, counts: 
                 spare[i] = order[i]
             i, j, out = start, middle, start
             while i < middle and j < end:
-                if _before(order[j], spare[i], offsets, counts, samples):
+                if _before(order[j], spare[i], offsets, counts, columns):
                     order[out] = order[j]
                     j += 1
                 else:
@@ -262,8 +278,9 @@ def _merge_sort(order: Any, lo: Any, hi: Any, spare: Any, offsets: Any, counts: 
 
 
 @jit
-def _sort_ties(order: Any, offsets: Any, counts: Any, samples: Any, first: Any) -> None:
+def _sort_ties(order: Ints, users: _Users, first: tuple[Ints | Ints32, ...]) -> None:
     """Finish the order inside runs of users with as many samples and the same first one."""
+    counts = users.counts
     spare = np.empty_like(order)
     lo = 0
     for hi in range(1, len(order) + 1):
@@ -274,5 +291,6 @@ def _sort_ties(order: Any, offsets: Any, counts: Any, samples: Any, first: Any) 
                 alike = alike and column[a] == column[b]
             if alike:
                 continue
-        _merge_sort(order, lo, hi, spare, offsets, counts, samples)
+        if hi - lo > 1:
+            _merge_sort(order, lo, hi, spare, users)
         lo = hi

@@ -7,17 +7,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.jit import jit
-from shoal.kernels.merge import pair_owner_costs
+from shoal.kernels.merge import pair_owner_costs, pair_scratch
 
 if TYPE_CHECKING:
     from shoal.jit import Floats, Ints, Ints32
+    from shoal.kernels.samples import Samples
 
 __all__ = ["cheapest_partners", "home_cells", "sampling_gaps"]
 
 
 @jit
-def home_cells(x: Ints32, y: Ints32, offsets: Ints, home_x: Ints32, home_y: Ints32) -> None:
+def home_cells(samples: Samples, home_x: Ints32, home_y: Ints32) -> None:
     """Fill the (lower) median of each user's cells, one coordinate at a time."""
+    _, x, y, offsets = samples
     for u in range(len(offsets) - 1):
         middle = (offsets[u + 1] - offsets[u] - 1) // 2
         home_x[u] = np.sort(x[offsets[u] : offsets[u + 1]])[middle]
@@ -25,8 +27,9 @@ def home_cells(x: Ints32, y: Ints32, offsets: Ints, home_x: Ints32, home_y: Ints
 
 
 @jit
-def sampling_gaps(t: Ints32, offsets: Ints, users: Ints) -> Ints32:
+def sampling_gaps(samples: Samples, users: Ints) -> Ints32:
     """Return the time from each sample to the next of the same user, of some users."""
+    t, _, _, offsets = samples
     n = 0
     for u in users:
         n += offsets[u + 1] - offsets[u] - 1
@@ -41,7 +44,7 @@ def sampling_gaps(t: Ints32, offsets: Ints, users: Ints) -> Ints32:
 
 @jit
 def _insert(other: Ints, cost: Floats, user: int, partner: int, c: float) -> None:
-    """Insert a partner where her cost belongs; equal costs keep the lower index first."""
+    """Insert a partner where their cost belongs; equal costs keep the lower index first."""
     p = cost.shape[1] - 1
     if c > cost[user, p] or (c == cost[user, p] and partner > other[user, p]):
         return
@@ -67,25 +70,22 @@ def _seen_before(nearest: Ints, start: int, user: int, rank: int, partner: int) 
 
 
 @jit
-def cheapest_partners(
-    t: Ints32, x: Ints32, y: Ints32, offsets: Ints, nearest: Ints, start: int, other: Ints, cost: Floats
-) -> int:
+def cheapest_partners(samples: Samples, nearest: Ints, start: int, other: Ints, cost: Floats) -> int:
     """Fill, for users start…, the candidates in `nearest` (by rank) with the least cost: both owner costs added.
 
     Every pair is merged once and serves both users; a merge is abandoned as soon as it can't enter either list.
-    Lists come ascending by (cost, index); `other` is -1 where there are fewer. Gives the number of pairs merged.
+    Lists come ascending by (cost, index); `other` is -1 where there are fewer. Return the number of pairs merged.
     """
+    offsets = samples.offsets
     n_users, n_ranks = nearest.shape
-    longest = 1
+    longest = 0
     for u in range(len(offsets) - 1):
-        longest = max(longest, 2 * (offsets[u + 1] - offsets[u]) + 1)
+        longest = max(longest, 2 * (offsets[u + 1] - offsets[u]))
     for row in range(n_users):
         for r in range(cost.shape[1]):
             other[row, r] = -1
             cost[row, r] = np.inf
-    ints = np.empty((5, longest), np.int64)
-    latest = np.empty(longest, np.uint64)
-    floats = np.empty((4, longest), np.float64)
+    scratch = pair_scratch(longest)
     last = cost.shape[1] - 1
     merged = 0
     for rank in range(n_ranks):
@@ -96,9 +96,7 @@ def cheapest_partners(
                 continue
             own = start <= v < start + n_users
             bound = max(cost[row, last], cost[v - start, last] if own else 0.0)
-            a, b = pair_owner_costs(
-                t, x, y, offsets[u], offsets[u + 1], offsets[v], offsets[v + 1], bound, bound, ints, latest, floats
-            )
+            a, b = pair_owner_costs(samples, u, v, bound, bound, scratch)
             merged += 1
             _insert(other, cost, row, v, a + b)
             if own:

@@ -51,7 +51,7 @@ def neighbour_lists(
 
 @jit
 def cheapest_entries(offsets: Ints, other: Ints, cost: Floats, n: int) -> Ints:
-    """Give, for every list, where its n least costs stand, cheapest first (ties: the earlier), as (lists, n).
+    """Return, for every list, where its n least costs stand, cheapest first (ties: the earlier), as (lists, n).
 
     A list with fewer entries is filled up with -1.
     """
@@ -65,7 +65,7 @@ def cheapest_entries(offsets: Ints, other: Ints, cost: Floats, n: int) -> Ints:
 
 @jit
 def capped_entries(offsets: Ints, other: Ints, cost: Floats, order: Ints, n: int, most: int) -> Ints:
-    """Return the same if every neighbour may be chosen `most` times only, by the lists in this order."""
+    """Do as `cheapest_entries` if every neighbour may be chosen `most` times only, by the lists in this order."""
     n_users = len(offsets) - 1
     chosen = np.full((n_users, n), -1, np.int64)
     times = np.zeros(n_users, np.int64)
@@ -82,8 +82,8 @@ def capped_entries(offsets: Ints, other: Ints, cost: Floats, order: Ints, n: int
 def join_clusters(offsets: Ints, other: Ints, cost: Floats, order: Ints, k: int) -> Ints:
     """Return everybody's cluster, named after one of its members: all have k members or more.
 
-    In this order, whoever has none takes her k-1 cheapest free neighbours; who finds fewer joins the cluster of
-    her cheapest neighbour that has one, or, if no neighbour ever gets one, the first cluster of all.
+    In this order, whoever has none takes their k-1 cheapest free neighbours; who finds fewer joins the cluster of
+    their cheapest neighbour that has one, or, if no neighbour ever gets one, the first cluster of all.
     """
     n_users = len(offsets) - 1
     cluster = np.full(n_users, -1, np.int64)
@@ -115,7 +115,7 @@ def join_clusters(offsets: Ints, other: Ints, cost: Floats, order: Ints, k: int)
 
 @jit
 def _cheapest(start: int, stop: int, other: Ints, cost: Floats, without: NDArray[np.bool_], chosen: Ints) -> int:
-    """Fill `chosen` with the cheapest entries of one list, some neighbours left out; give their number."""
+    """Fill `chosen` with the cheapest entries of one list, some neighbours left out; return their number."""
     found = 0
     for p in range(start, stop):
         if without[other[p]]:

@@ -1,4 +1,4 @@
-"""The Dice proxy of k-scale (paper 003, Sec. III-B, Eq. 6-7) and its nearest neighbours."""
+"""The Dice proxy of k-scale (Sec. III-B, Eq. 6-7) and its nearest neighbours."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def nearest_by_proxy(x: Floats, y: Floats, half: Floats, start: int, stop: int, 
 def symmetric_pairs(nearest: Ints) -> tuple[Ints, Ints]:
     """Return all pairs i < j of which one is in the other's row of `nearest` (rows ascending), sorted; linear."""
     n_users, size = nearest.shape
-    # Who has i in her row, and comes after i: ascending, since rows are scanned in order.
+    # Who has i in their row, and comes after i: ascending, since rows are scanned in order.
     offsets = np.zeros(n_users + 1, np.int64)
     for j in range(n_users):
         for p in range(size):

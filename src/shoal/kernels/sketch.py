@@ -1,7 +1,7 @@
 """Time sketches: who is likely to be cheap to merge with, without merging.
 
 The duration is cut into as many equal slots as the sketch is long. For each, a sketch holds the position and the
-time of the user's sample nearest to the slot's centre, and the share of her samples that lie in the slot. The
+time of the user's sample nearest to the slot's centre, and the share of their samples that lie in the slot. The
 distance of two users
 
     d = Σ over slots of (share + share') · (|Δx| + |Δy| + near) · (|Δt| + soon)
@@ -14,7 +14,7 @@ order, whatever the width of the machine's vectors, and a whole block is left as
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -23,34 +23,39 @@ from shoal.jit import jit
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.jit import Ints, Ints32
+    from shoal.jit import Ints
+    from shoal.kernels.samples import Samples
 
     Floats32 = NDArray[np.float32]
 
-__all__ = ["LANES", "fill_sketches", "nearest_by_sketch"]
+__all__ = ["LANES", "Sketching", "fill_sketches", "nearest_by_sketch"]
 
 LANES = 64
 _STEP = 8  # slots between two looks at the bound
 
 
+class Sketching(NamedTuple):
+    """How sketches are made and compared: slot s spans [first + s·width, first + (s+1)·width).
+
+    `near` cells and `soon` slots of time are added to every difference: what makes none between partners.
+    """
+
+    first: float
+    width: float
+    slots: int
+    near: float
+    soon: float
+
+
 @jit
-def fill_sketches(
-    t: Ints32,
-    x: Ints32,
-    y: Ints32,
-    offsets: Ints,
-    users: Ints,
-    first: float,
-    width: float,
-    floor: float,
-    sketches: Floats32,
-) -> None:
-    """Write the sketches of some users into blocks; slot s spans [first + s·width, first + (s+1)·width).
+def fill_sketches(samples: Samples, users: Ints, how: Sketching, floor: float, sketches: Floats32) -> None:
+    """Write the sketches of some users into blocks.
 
     Every slot's share is raised by `floor`. Positions are relative to the first user's first sample, which keeps
     them exact in 32 bits for any country. Lanes after the last user are left as they are.
     """
-    n_slots = sketches.shape[1]
+    t, x, y, offsets = samples
+    first, width, n_slots = how.first, how.width, how.slots
     x_from = np.float64(x[offsets[users[0]]])
     y_from = np.float64(y[offsets[users[0]]])
     for n in range(len(users)):
@@ -123,21 +128,20 @@ def _push(key: Floats32, index: Ints, distance: float, user: int) -> None:
 
 
 @jit
-def nearest_by_sketch(
-    sketches: Floats32, n_users: int, near: float, soon: float, start: int, stop: int, nearest: Ints
-) -> None:
-    """Fill nearest[u - start], for users start…stop-1, with the K users at least distance, nearest first.
+def nearest_by_sketch(sketches: Floats32, n_users: int, how: Sketching, start: int, nearest: Ints) -> None:
+    """Fill nearest[u - start], for as many users as it has rows, with the K users at least distance, nearest first.
 
     Exact; ties go to the lower index. Blocks are visited outwards from the user's own, so users that stand near
     each other in the blocks should be near each other in space. K = nearest.shape[1] < n_users.
     """
     n_blocks, n_slots = sketches.shape[0], sketches.shape[1]
+    near, soon = np.float32(how.near), np.float32(how.soon)
     size = nearest.shape[1]
     key = np.empty(size, np.float32)
     index = np.empty(size, np.int64)
     query = np.empty((n_slots, 4), np.float32)
     distances = np.empty(LANES, np.float32)
-    for u in range(start, stop):
+    for u in range(start, start + len(nearest)):
         own = u // LANES
         for s in range(n_slots):
             for part in range(4):
@@ -149,7 +153,7 @@ def nearest_by_sketch(
             block = own + (step + 1) // 2 if step % 2 else own - step // 2
             if block < 0 or block >= n_blocks:
                 continue
-            if not _block_distances(query, sketches[block], np.float32(near), np.float32(soon), key[0], distances):
+            if not _block_distances(query, sketches[block], near, soon, key[0], distances):
                 continue
             for lane in range(min(LANES, n_users - block * LANES)):
                 v = block * LANES + lane

@@ -7,21 +7,26 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.jit import jit
-from shoal.kernels.groups import Samples, Scratch, group_cost
-from shoal.kernels.members import NOBODY, Groups, add, changed, cost_with
+from shoal.kernels.groups import group_cost
+from shoal.kernels.members import NOBODY, add, changed, cost_with, least_size
 from shoal.kernels.pick import holds
 
 if TYPE_CHECKING:
     from shoal.jit import Ints
+    from shoal.kernels.groups import Scratch
+    from shoal.kernels.members import Partition
+    from shoal.kernels.samples import Samples
 
 __all__ = ["start_groups"]
 
 
 @jit
-def _grow(
-    samples: Samples, near: Ints, k: int, tried: int, groups: Groups, user: int, room: Ints, scratch: Scratch
-) -> int:
-    """Collect a group around a user in `room`, the cheapest free neighbour of its members at a time; give its size."""
+def _grow(samples: Samples, near: Ints, tried: int, groups: Partition, user: int, scratch: Scratch) -> int:
+    """Collect a group around a user, the cheapest free neighbour of its members at a time; return its size.
+
+    The group stands in scratch.who.
+    """
+    k, room = least_size(groups), scratch.who
     room[0] = user
     size = 1
     while size < k:
@@ -49,8 +54,8 @@ def _grow(
 
 
 @jit
-def _insert(samples: Samples, near: Ints, tried: int, groups: Groups, user: int, room: Ints, scratch: Scratch) -> bool:
-    """Put a user into the near group that has room and takes her at least cost; False if there is none."""
+def _insert(samples: Samples, near: Ints, tried: int, groups: Partition, user: int, scratch: Scratch) -> bool:
+    """Put a user into the near group that has room and takes them at least cost; False if there is none."""
     capacity = groups.members.shape[1]
     best = np.inf
     chosen = NOBODY
@@ -62,7 +67,7 @@ def _insert(samples: Samples, near: Ints, tried: int, groups: Groups, user: int,
         g = groups.of[v]
         if g < 0 or groups.size[g] >= capacity:
             continue
-        c = cost_with(samples, groups, g, user, best + groups.cost[g], room, scratch) - groups.cost[g]
+        c = cost_with(samples, groups, g, user, best + groups.cost[g], scratch) - groups.cost[g]
         looked += 1
         if c < best:
             best = c
@@ -75,8 +80,9 @@ def _insert(samples: Samples, near: Ints, tried: int, groups: Groups, user: int,
 
 
 @jit
-def _place_rest(samples: Samples, k: int, n_groups: int, groups: Groups, scratch: Scratch) -> None:
+def _place_rest(samples: Samples, n_groups: int, groups: Partition, scratch: Scratch) -> None:
     """Place users who have no near group with room: among themselves, in the order they stand in, then anywhere."""
+    k = least_size(groups)
     rest = np.empty(len(groups.of), np.int64)
     n_rest = 0
     for user in range(len(groups.of)):
@@ -108,25 +114,23 @@ def _place_rest(samples: Samples, k: int, n_groups: int, groups: Groups, scratch
 
 
 @jit
-def start_groups(
-    samples: Samples, near: Ints, order: Ints, k: int, tried: int, groups: Groups, scratch: Scratch
-) -> None:
+def start_groups(samples: Samples, near: Ints, order: Ints, tried: int, groups: Partition, scratch: Scratch) -> None:
     """Make a first partition; users take their turn in this order, which should be hardest first.
 
     near[u] are u's neighbours, cheapest first, -1 where there are no more. Each user still free takes the free
-    neighbours that make the cheapest group of k; who can't, joins the group that takes her at least cost.
+    neighbours that make the cheapest group of k; who can't, joins the group that takes them at least cost.
     """
-    room = np.empty(2 * k, np.int64)
+    k = least_size(groups)
     n_groups = 0
     for user in order:
         if groups.of[user] >= 0 or n_groups == len(groups.size):
             continue
-        if _grow(samples, near, k, tried, groups, user, room, scratch) == k:
+        if _grow(samples, near, tried, groups, user, scratch) == k:
             for m in range(k):
-                add(groups, n_groups, room[m])
+                add(groups, n_groups, scratch.who[m])
             changed(samples, groups, n_groups, scratch)
             n_groups += 1
     for user in order:
         if groups.of[user] < 0:
-            _insert(samples, near, tried, groups, user, room, scratch)
-    _place_rest(samples, k, n_groups, groups, scratch)
+            _insert(samples, near, tried, groups, user, scratch)
+    _place_rest(samples, n_groups, groups, scratch)

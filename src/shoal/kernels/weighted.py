@@ -1,4 +1,4 @@
-"""What a k-merge costs, without its boxes: any members, any weights, abandoned early. See kernels/merge.py.
+"""What a k-merge costs, without its boxes: any members, any weights, abandoned early. See kernels/recursion.py.
 
 A search asks a million times what some users would cost together, and only whether it is less than a bound.
 """
@@ -9,7 +9,25 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from shoal.jit import jit
+from shoal.jit import inlined, jit
+from shoal.kernels.recursion import (
+    EMPTY,
+    LAST,
+    NO_CONSTANT,
+    START,
+    Bounds,
+    Ledger,
+    Slot,
+    Slots,
+    bounds_between,
+    cheapest_start,
+    least_cost,
+    ledger_for,
+    slots_for,
+    wider,
+    write_slot,
+)
+from shoal.kernels.samples import Samples
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -18,35 +36,31 @@ if TYPE_CHECKING:
 
 __all__ = ["Samples", "Scratch", "grown_costs", "merged_cost", "scratch_of"]
 
-_LAST = np.int32(2**31 - 1)
-_FIRST = np.int32(-(2**31))
 _FEW = 3  # members; their boxes have so few starts that choosing among these does not pay
+_ONE, _NONE = np.uint64(1), np.uint64(0)
 
 
-class Samples(NamedTuple):
-    """Everybody's samples, as in Trajectories."""
+class Heads(NamedTuple):
+    """How far each member has been read: the next row and the time of it, the row to stop at, the last slot read."""
 
-    t: Ints32
-    x: Ints32
-    y: Ints32
-    offsets: Ints
+    row: NDArray[np.uint64]
+    stop: NDArray[np.uint64]
+    last: NDArray[np.uint64]
+    coming: Ints32
 
 
 class Scratch(NamedTuple):
     """Room for one group's slots and members; made once, used for every cost.
 
     `starts` are slots where a box may start, latest first: what is subtracted from a time to get a duration, the
-    bounds (west, east, south, north) of the slots from there to the latest, weight and cost of all before.
+    bounds (west, east, south, north) of the slots from there to the latest, weight and cost of all before. `who` and
+    `share` are for callers: the members, and what a sample of each weighs.
     """
 
-    boxes: Ints32
-    weight: Floats
-    cost: Floats
-    latest: NDArray[np.uint64]
-    head: NDArray[np.uint64]
-    stop: NDArray[np.uint64]
-    last: NDArray[np.uint64]
-    coming: Ints32
+    slots: Slots
+    ledger: Ledger
+    heads: Heads
+    who: Ints
     share: Floats
     starts: Floats
 
@@ -54,69 +68,128 @@ class Scratch(NamedTuple):
 @jit
 def scratch_of(n_samples: int, n_members: int) -> Scratch:
     """Return room for merges of up to so many samples of so many members."""
-    n = n_samples + 1
-    return Scratch(
-        np.empty((5, n), np.int32),
-        np.empty(n, np.float64),
-        np.empty(n, np.float64),
-        np.empty(n, np.uint64),
+    heads = Heads(
         np.empty(n_members, np.uint64),
         np.empty(n_members, np.uint64),
         np.empty(n_members, np.uint64),
         np.empty(n_members, np.int32),
-        np.empty(n_members, np.float64),
-        np.empty((n, 7), np.float64),
     )
+    starts = np.empty((n_samples + 1, 7), np.float64)
+    who, share = np.empty(n_members, np.int64), np.empty(n_members, np.float64)
+    return Scratch(slots_for(n_samples), ledger_for(n_samples), heads, who, share, starts)
 
 
-@jit
-def _list_starts(
-    boxes: Ints32,
-    weight: Floats,
-    cost: Floats,
-    starts: Floats,
-    low: np.uint64,
-    m_g: np.uint64,
-    now: np.int32,
-    west: np.int32,
-    east: np.int32,
-    south: np.int32,
-    north: np.int32,
-    upto: float,
-) -> np.uint64:
-    """List the slots low+1…m_g where the box may start that ends now or later; give how many.
+@inlined
+def _list_starts(slots: Slots, ledger: Ledger, slot: Slot, after: Bounds, starts: Floats) -> np.uint64:
+    """List the slots where the box may start that ends at this slot or later, as long as M stays; return how many.
 
     An earlier start makes the box dearer, at any end from now on by at least what its longer time and greater weight
-    cost at the bounds that the box of the later start has now (west … north: those of the slots after m_g). If what
-    is before it does not cost so much less, it is left out.
+    cost at the bounds that the box of the later start has now (`after`: those of the slots after M). If what is before
+    it does not cost so much less, it is left out.
     """
-    one = np.uint64(1)
-    x0 = y0 = _LAST
-    x1 = y1 = _FIRST
-    n = np.uint64(0)
+    x0, x1, y0, y1 = EMPTY
+    n = _NONE
     wide = long = enough = 0.0
-    s = m_g
+    s = slot.latest
+    low = slots.latest[s - _ONE]
     while s > low:
-        x0 = min(x0, boxes[1, s])
-        x1 = max(x1, boxes[2, s])
-        y0 = min(y0, boxes[3, s])
-        y1 = max(y1, boxes[4, s])
-        before = s - one
-        here = np.float64(now - boxes[0, s] + 1) * (upto - weight[before])
-        if n == 0 or cost[before] + (1.0 - 1e-12) * wide * (here - long) < enough:
-            starts[n, 0] = boxes[0, s] - 1
+        x0 = min(x0, slots.west[s])
+        x1 = max(x1, slots.east[s])
+        y0 = min(y0, slots.south[s])
+        y1 = max(y1, slots.north[s])
+        before = s - _ONE
+        here = np.float64(slot.time - slots.time[s] + 1) * (slot.weight - ledger.weight[before])
+        if n == 0 or ledger.cost[before] + (1.0 - 1e-12) * wide * (here - long) < enough:
+            starts[n, 0] = slots.time[s] - 1
             starts[n, 1] = x0
             starts[n, 2] = x1
             starts[n, 3] = y0
             starts[n, 4] = y1
-            starts[n, 5] = weight[before]
-            starts[n, 6] = cost[before]
-            n += one
-            wide = np.float64((max(x1, east) - min(x0, west)) + (max(y1, north) - min(y0, south)) + 2)
+            starts[n, 5] = ledger.weight[before]
+            starts[n, 6] = ledger.cost[before]
+            n += _ONE
+            across, along = max(x1, after.east) - min(x0, after.west), max(y1, after.north) - min(y0, after.south)
+            wide = np.float64(across + along + 2)
             long = here
-            enough = cost[before]
+            enough = ledger.cost[before]
         s = before
     return n
+
+
+@inlined
+def _cheapest_listed(starts: Floats, n_starts: np.uint64, slot: Slot, after: Bounds, least: float) -> float:
+    """Return the least cost up to a slot, over the starts listed."""
+    best = np.inf
+    cheap = True
+    n = _NONE
+    while cheap and n < n_starts:
+        across = max(starts[n, 2], float(after.east)) - min(starts[n, 1], float(after.west))
+        along = max(starts[n, 4], float(after.north)) - min(starts[n, 3], float(after.south))
+        c = (slot.time - starts[n, 0]) * (across + along + 2.0) * (slot.weight - starts[n, 5])
+        cheap = c + least < best
+        best = min(best, c + starts[n, 6])
+        n += _ONE
+    return best
+
+
+@inlined
+def _begin(samples: Samples, members: Ints, n_members: int, heads: Heads) -> None:
+    """Stand before everybody's first sample."""
+    for m in range(n_members):
+        begin = samples.offsets[members[m]]
+        heads.row[m] = np.uint64(begin)
+        heads.stop[m] = np.uint64(samples.offsets[members[m] + 1])
+        heads.last[m] = _NONE
+        heads.coming[m] = samples.t[begin]
+
+
+@inlined
+def _read_slot(
+    samples: Samples, n_members: int, weight_of: Floats, g: np.uint64, before: Slot, heads: Heads
+) -> tuple[Slot, int]:
+    """Read slot g, the next of all members; return it and how many members end with it."""
+    now = heads.coming[0]
+    who = 0
+    several = False
+    for m in range(1, n_members):
+        if heads.coming[m] < now:
+            now = heads.coming[m]
+            who = m
+            several = False
+        elif heads.coming[m] == now:
+            several = True
+    x0, x1, y0, y1 = EMPTY
+    latest = before.latest
+    upto = before.weight
+    moved = False
+    ended = 0
+    for m in range(who, n_members if several else who + 1):
+        if heads.coming[m] != now:
+            continue
+        moved = moved or heads.last[m] == latest
+        row = heads.row[m]
+        stop = heads.stop[m]
+        following = now
+        while following == now:
+            x0 = min(x0, samples.x[row])
+            x1 = max(x1, samples.x[row])
+            y0 = min(y0, samples.y[row])
+            y1 = max(y1, samples.y[row])
+            upto += weight_of[m]
+            row += _ONE
+            if row < stop:
+                following = samples.t[row]
+            else:
+                following = LAST
+                ended += 1
+        heads.coming[m] = following
+        heads.row[m] = row
+        heads.last[m] = g
+    if moved:  # only they can have been the least
+        latest = g
+        for m in range(n_members):
+            latest = min(latest, heads.last[m])
+    return Slot(now, Bounds(x0, x1, y0, y1), latest, upto), ended
 
 
 @jit
@@ -125,157 +198,58 @@ def merged_cost(
 ) -> float:
     """Return the least Σ c(box) · Σ weight_of[m] of its samples over the merges of members[:n_members].
 
-    Gives inf as soon as it is sure to exceed `bound`. Adding a member never lowers it. The recursion is that of
-    kernels/merge.py, in one pass over the samples: O(slots · (members + slots in a box)).
+    The result is inf as soon as it is sure to exceed `bound`. Adding a member never lowers it. One pass over the
+    samples: O(slots · (members + slots in a box)).
     """
-    t, x, y, offsets = samples
-    boxes, weight, cost, latest, head, stop, last, coming, _, starts = scratch
-    time, west, east, south, north = boxes[0], boxes[1], boxes[2], boxes[3], boxes[4]
-    one, none = np.uint64(1), np.uint64(0)  # unsigned positions spare the compiled code a check for negative ones
-    for m in range(n_members):
-        begin = offsets[members[m]]
-        end = offsets[members[m] + 1]
-        head[m] = np.uint64(begin)
-        stop[m] = np.uint64(end)
-        last[m] = none
-        coming[m] = t[begin]
-    weight[none] = cost[none] = 0.0
-    latest[none] = none
-    g = m_g = before = none
-    upto = 0.0
+    slots, ledger, heads, _, _, starts = scratch
+    _begin(samples, members, n_members, heads)
+    g = n_starts = before = _NONE
+    slot = START
+    after = EMPTY
     least = np.inf  # of the costs before the boxes that can end at g
-    rx0 = rx1 = ry0 = ry1 = np.int32(0)
     ended = 0
-    n_starts = none
     listed = False
     while ended < n_members:
-        now = coming[0]
-        who = 0
-        several = False
-        for m in range(1, n_members):
-            if coming[m] < now:
-                now = coming[m]
-                who = m
-                several = False
-            elif coming[m] == now:
-                several = True
-        g += one
-        x0 = y0 = _LAST
-        x1 = y1 = _FIRST
-        moved = False
-        for m in range(who, n_members if several else who + 1):
-            if coming[m] != now:
-                continue
-            moved = moved or last[m] == m_g
-            h = head[m]
-            end = stop[m]
-            following = now
-            while following == now:
-                x0 = min(x0, x[h])
-                x1 = max(x1, x[h])
-                y0 = min(y0, y[h])
-                y1 = max(y1, y[h])
-                upto += weight_of[m]
-                h += one
-                if h < end:
-                    following = t[h]
-                else:
-                    following = _LAST
-                    ended += 1
-            coming[m] = following
-            head[m] = h
-            last[m] = g
-        if moved:  # only they can have been the least
-            m_g = g
-            for m in range(n_members):
-                m_g = min(m_g, last[m])
-        time[g] = now
-        west[g] = x0
-        east[g] = x1
-        south[g] = y0
-        north[g] = y1
-        weight[g] = upto
-        latest[g] = m_g
-        cost[g] = np.inf
-        if m_g == none:
+        g += _ONE
+        slot, n = _read_slot(samples, n_members, weight_of, g, slot, heads)
+        ended += n
+        write_slot(slots, ledger, g, slot)
+        m = slot.latest
+        if m == _NONE:
             continue
-        low = latest[m_g - one]
-        if m_g != before:  # bounds of the slots after M(g), and the abandon test, once for each M
-            before = m_g
-            listed = False
-            rx0, rx1, ry0, ry1 = x0, x1, y0, y1
-            s = m_g + one
-            while s < g:
-                rx0 = min(rx0, west[s])
-                rx1 = max(rx1, east[s])
-                ry0 = min(ry0, south[s])
-                ry1 = max(ry1, north[s])
-                s += one
-            least = np.inf
-            p = low
-            while p < m_g:
-                least = min(least, cost[p])
-                p += one
-            if least > bound:  # the box that holds slot g starts after some p in [low, g), and costs only add up
-                later = np.inf
-                while p < g:
-                    later = min(later, cost[p])
-                    p += one
-                if later > bound:
-                    return np.inf
+        if m == before:
+            after = wider(after, slot.bounds)
         else:
-            rx0 = min(rx0, x0)
-            rx1 = max(rx1, x1)
-            ry0 = min(ry0, y0)
-            ry1 = max(ry1, y1)
+            before = m
+            listed = False
+            after = bounds_between(slots, m, g, slot.bounds)
+            least = least_cost(ledger, slots.latest[m - _ONE], m)
+            # The box that holds slot g starts after some p before it, from M(M(g) - 1) on, and costs only add up.
+            if least > bound and least_cost(ledger, m, g) > bound:
+                ended = n_members  # a way out of its own would cost counting references to every array
+                continue
         if 0 < ended < n_members:  # no complete box can follow, so no cut after g is ever taken
             continue
-        best = np.inf
         if n_members <= _FEW:
-            x0, x1, y0, y1 = rx0, rx1, ry0, ry1
-            s = m_g
-            while s > low:
-                x0 = min(x0, west[s])
-                x1 = max(x1, east[s])
-                y0 = min(y0, south[s])
-                y1 = max(y1, north[s])
-                c = np.float64(now - time[s] + 1) * np.float64((x1 - x0) + (y1 - y0) + 2)
-                s -= one
-                c *= upto - weight[s]
-                if c + least >= best:
-                    break
-                best = min(best, c + cost[s])
-            cost[g] = best
+            ledger.cost[g], _ = cheapest_start(slots, ledger, slot, after, least, NO_CONSTANT)
             continue
         if not listed:
             listed = True
-            n_starts = _list_starts(boxes, weight, cost, starts, low, m_g, now, rx0, rx1, ry0, ry1, upto)
-        n = none
-        while n < n_starts:
-            across = max(starts[n, 2], float(rx1)) - min(starts[n, 1], float(rx0))
-            along = max(starts[n, 4], float(ry1)) - min(starts[n, 3], float(ry0))
-            c = (now - starts[n, 0]) * (across + along + 2.0) * (upto - starts[n, 5])
-            if c + least >= best:
-                break
-            best = min(best, c + starts[n, 6])
-            n += one
-        cost[g] = best
-    return float(cost[g])
+            n_starts = _list_starts(slots, ledger, slot, after, starts)
+        ledger.cost[g] = _cheapest_listed(starts, n_starts, slot, after, least)
+    return float(ledger.cost[g])
 
 
 @jit
-def grown_costs(
-    t: Ints32, x: Ints32, y: Ints32, offsets: Ints, lists: Ints, rows: Ints, users: Ints, costs: Floats
-) -> None:
+def grown_costs(samples: Samples, lists: Ints, rows: Ints, users: Ints, costs: Floats) -> None:
     """Fill the `members` cost of each record lists[rows[p]] if it also takes users[p]; all lists have one length."""
     n = lists.shape[1] + 1
-    samples = Samples(t, x, y, offsets)
-    room = scratch_of((offsets[1:] - offsets[:-1]).max() * n, n)
-    who = np.empty(n, np.int64)
-    weight_of = np.empty(n, np.float64)
+    offsets = samples.offsets
+    scratch = scratch_of((offsets[1:] - offsets[:-1]).max() * n, n)
+    who, share = scratch.who, scratch.share
     for p in range(len(rows)):
         who[: n - 1] = lists[rows[p]]
         who[n - 1] = users[p]
         for m in range(n):
-            weight_of[m] = 1.0 / (offsets[who[m] + 1] - offsets[who[m]])
-        costs[p] = merged_cost(samples, who, n, weight_of, np.inf, room)
+            share[m] = 1.0 / (offsets[who[m] + 1] - offsets[who[m]])
+        costs[p] = merged_cost(samples, who, n, share, np.inf, scratch)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from shoal.claim import Claim
+from shoal.kernels.samples import samples_of
 from shoal.kernels.weighted import grown_costs
 from shoal.layouts import Boxes
 from shoal.lists import even_ranges
@@ -130,7 +131,7 @@ def _grown(
 
     def fill(start: int, stop: int) -> None:
         part = slice(start, stop)
-        grown_costs(people.t, people.x, people.y, people.offsets, lists, rows[part], columns[part], costs[part])
+        grown_costs(samples_of(people), lists, rows[part], columns[part], costs[part])
 
     weights = people.counts[lists].sum(axis=1)[rows] + people.counts[columns]
     with run.stage("records", len(rows)) as advance:

@@ -8,7 +8,8 @@ import numpy as np
 
 from shoal.claim import Claim
 from shoal.kernels.groups import samples_within
-from shoal.kernels.merge import merge_records
+from shoal.kernels.merge import MemberLists, MergedRecords, merge_records
+from shoal.kernels.samples import samples_of
 from shoal.layouts import Boxes
 from shoal.lists import even_ranges, offsets_of, take_lists
 from shoal.merge import OBJECTIVES
@@ -38,7 +39,7 @@ def merge_all(
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """k-merge every record: record r merges the users members[offsets[r]:offsets[r+1]], the owner first.
 
-    Users may be pieces of users, too. Gives the boxes of all records as (box offsets, boxes). Memory: 24 bytes for
+    Users may be pieces of users, too. Returns the boxes of all records as (box offsets, boxes). Memory: 24 bytes for
     each sample of the least member of a record.
     """
     counts = people.counts[members]
@@ -47,19 +48,9 @@ def merge_all(
     n_boxes, costs = np.empty(len(offsets) - 1, np.int64), np.empty(len(offsets) - 1)
 
     def fill(start: int, stop: int) -> None:
-        merge_records(
-            people.t,
-            people.x,
-            people.y,
-            people.offsets,
-            offsets[start : stop + 1],
-            members,
-            OBJECTIVES[objective],
-            boxes,
-            room[start:stop],
-            n_boxes[start:stop],
-            costs[start:stop],
-        )
+        lists = MemberLists(offsets[start : stop + 1], members)
+        merged = MergedRecords(boxes, room[start:stop], n_boxes[start:stop], costs[start:stop])
+        merge_records(samples_of(people), lists, OBJECTIVES[objective], merged)
 
     with run.stage("records", len(offsets) - 1) as advance:
         ranges = even_ranges(np.add.reduceat(counts, offsets[:-1]), _SAMPLES_PER_RANGE)
@@ -112,7 +103,7 @@ def _within_thresholds(
     max_span_m: int | None,
     max_duration_s: int | None,
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], int]:
-    """Leave out boxes beyond the thresholds; give what is left and how many samples were in the others."""
+    """Leave out boxes beyond the thresholds; return what is left and how many samples were in the others."""
     t0, t1, x0, x1, y0, y1 = boxes.T
     side_m = (np.maximum(x1 - x0, y1 - y0) + 1.0) * people.frame.cell_m
     duration_s = (t1 - t0 + 1.0) * people.frame.slot_s
@@ -120,5 +111,6 @@ def _within_thresholds(
     if kept.all():
         return offsets, boxes, 0
     group = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-    lost = samples_within(people.t, people.offsets, plan.offsets, plan.members, group[~kept], t0[~kept], t1[~kept])
+    lists = MemberLists(plan.offsets, plan.members)
+    lost = samples_within(samples_of(people), lists, group[~kept], t0[~kept], t1[~kept])
     return offsets_of(np.bincount(group[kept], minlength=len(offsets) - 1)), boxes[kept], int(lost)

@@ -65,11 +65,11 @@ def project_cells(
     if table is None:
         east, north = transform.transform(lng, lat)
         return floor_cells(east, north, cell_m)
-    from shoal.kernels.grid import interpolate_cells
+    from shoal.kernels.grid import Nodes, interpolate_cells
 
     x, y = np.empty(len(lng), dtype=np.int32), np.empty(len(lng), dtype=np.int32)
-    corner = table.metres, table.west, table.south
-    unsure = interpolate_cells(lng, lat, *corner, float(PER_DEGREE), float(cell_m), GUARD_M, x, y)
+    nodes = Nodes(table.metres, table.west, table.south, float(PER_DEGREE))
+    unsure = interpolate_cells(lng, lat, nodes, float(cell_m), GUARD_M, (x, y))
     if len(unsure):
         east, north = transform.transform(lng[unsure], lat[unsure])
         x[unsure], y[unsure], _ = floor_cells(east, north, cell_m)
@@ -78,12 +78,13 @@ def project_cells(
 
 def _agrees(table: Table, lng: NDArray[np.float64], lat: NDArray[np.float64], crs: str) -> bool:
     """Whether the table is right to a hundredth of the guard: cells of that size differ by one at most."""
-    from shoal.kernels.grid import interpolate_cells
+    from shoal.kernels.grid import Nodes, interpolate_cells
 
     some = slice(None, None, max(len(lng) // 1000, 1))
     fine = GUARD_M / 100
     sample = np.ascontiguousarray(lng[some]), np.ascontiguousarray(lat[some])
     x, y = np.empty(len(sample[0]), dtype=np.int64), np.empty(len(sample[0]), dtype=np.int64)
-    interpolate_cells(*sample, table.metres, table.west, table.south, float(PER_DEGREE), fine, 0.0, x, y)
+    nodes = Nodes(table.metres, table.west, table.south, float(PER_DEGREE))
+    interpolate_cells(*sample, nodes, fine, 0.0, (x, y))
     east, north = transformer(crs).transform(*sample)
     return bool(max(np.abs(x - east / fine).max(), np.abs(y - north / fine).max()) < 2)

@@ -108,19 +108,19 @@ def _mapped(parts: EventParts, spread: Spread, options: ReadOptions, lost: Lost,
 
 def _sorted_part(events: Events, options: ReadOptions, lost: Lost, run: Run) -> _Part:
     """Return the fixes of events, sorted and distinct; the events are used up."""
-    from shoal.kernels.fixes import close_up, group_fixes, sort_fixes
+    from shoal.kernels.fixes import Fixes, close_up, group_fixes, sort_fixes
 
     lng, lat = _degrees(events, options)
     rows, n_users = len(events), len(events.labels)
-    offsets, ms, lng, lat = group_fixes(events.users, events.epoch_ms, lng, lat, n_users)
+    offsets, fixes = group_fixes(events.users, Fixes(events.epoch_ms, lng, lat), n_users)
     counts = np.empty(n_users, np.int64)
     ranges = even_ranges(np.diff(offsets), _SORTED)
-    run.ranges(lambda a, b: sort_fixes(offsets, ms, lng, lat, a, b, counts), ranges)
+    run.ranges(lambda a, b: sort_fixes(offsets, fixes, a, b, counts), ranges)
     kept = int(counts.sum())
     lost.rows[SAME_FIX] += rows - kept
     if kept < rows:
-        close_up(offsets, counts, ms, lng, lat)
-    return _Part(np.arange(n_users), offsets_of(counts), ms[:kept], lng[:kept], lat[:kept])
+        close_up(offsets, counts, fixes)
+    return _Part(np.arange(n_users), offsets_of(counts), fixes.ms[:kept], fixes.lng[:kept], fixes.lat[:kept])
 
 
 def _degrees(events: Events, options: ReadOptions) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -1,6 +1,6 @@
-"""Who is merged with whom: the three anonymity constraints of paper 003 (Sec. III-D) on sparse pair costs.
+"""Who is merged with whom: the three anonymity constraints of k-scale (Sec. III-D) on sparse pair costs.
 
-Each takes PairCosts and k and gives a Plan.
+Each takes PairCosts and k and returns a Plan.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _ARCS = 16  # of everyone, in both roles, that an assignment looks at first: few
 class Plan(NamedTuple):
     """What to merge: list r is members[offsets[r]:offsets[r+1]]; user u is published as list record_of[u].
 
-    Where every user has a list of her own, she comes first in it and the others follow ascending.
+    Where every user has a list of their own, they come first in it and the others follow ascending.
     """
 
     offsets: NDArray[np.int64]
@@ -37,11 +37,11 @@ class Plan(NamedTuple):
 
 
 def nu_k_pick(costs: PairCosts, k: int, max_members: int | None = None) -> Plan:
-    """Let column j mark the k-1 rows to which merging with j costs least (003, Alg. 1).
+    """Let column j mark the k-1 rows to which merging with j costs least (k-scale, Alg. 1).
 
     A row that nobody marks merges with its own cheapest neighbour, so that no raw record is published. Ties go
     to the lower canonical index. With `max_members` (at least k-1) columns choose in turn, hardest first, among
-    the rows that have fewer. Guarantee: every user is a member of at least k records, her own included.
+    the rows that have fewer. Guarantee: every user is a member of at least k records, their own included.
     """
     if max_members is None:
         entries = cheapest_entries(costs.offsets, costs.other, costs.others, k - 1)
@@ -68,10 +68,11 @@ def _completed(costs: PairCosts, picks: NDArray[np.int64], max_members: int) -> 
 
 
 def k_pick(costs: PairCosts, k: int) -> Plan | None:
-    """Let every row pick exactly k-1 others such that everyone is picked exactly k-1 times (002, Sec. III-F).
+    """Let every row pick exactly k-1 others such that everyone is picked exactly k-1 times.
 
-    k-1 rounds of a minimum-cost assignment without fixed points on the arcs that are left. Gives None if the
-    sparse costs allow no such assignment: call again with more candidates (all pairs always do).
+    This is k-pick (k^(τ,ε)-anonymity, Sec. III-F): k-1 rounds of a minimum-cost assignment without fixed points on the
+    arcs that are left. The result is None if the sparse costs allow no such assignment: call again with more candidates
+    (all pairs always do).
     """
     lists = regular_lists(costs, k, costs.own, costs.others)
     if lists is None:
@@ -89,8 +90,8 @@ def regular_lists(
 ) -> NDArray[np.int64] | None:
     """Return k edge-disjoint perfect matchings of records and users, as the columns of a (users, k) array.
 
-    Row i holds the k users of record i; the first matching is everyone with her own record. `as_row[p]` is the
-    cost of the arc on which the list's user takes other[p], `as_column[p]` that on which she is taken by other[p].
+    Row i holds the k users of record i; the first matching is everyone with their own record. `as_row[p]` is the
+    cost of the arc on which the list's user takes other[p], `as_column[p]` that on which they are taken by other[p].
     `price(lists, rows, columns)` gives the costs of arcs for the next round, given the lists so far. None if the
     arcs do not suffice. Cost: k-1 assignments on about 16 cheap arcs of everyone, rarely on all.
     """
@@ -139,7 +140,7 @@ def _assignment(
     arcs: _Arcs,
     price: Callable[[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]], NDArray[np.float64]] | None,
 ) -> NDArray[np.int64] | None:
-    """Return every row a column that is not in its list, at the least total cost; None if the arcs do not suffice."""
+    """Return a column for every row, none of its list, at the least total cost; None if the arcs do not suffice."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 
@@ -168,7 +169,7 @@ def _whole(cost: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def clusters(costs: PairCosts, k: int) -> Plan:
-    """Put everybody into one of several disjoint clusters of at least k (003's full consistency, Eq. 8).
+    """Put everybody into one of several disjoint clusters of at least k (k-scale's full consistency, Eq. 8).
 
     Greedy, hardest first: the user whose (k-1)-th neighbour is dearest takes its k-1 cheapest free neighbours
     (both costs added); who finds too few joins the cluster of its cheapest neighbour that has one.
@@ -187,9 +188,9 @@ def hardest_first(costs: PairCosts, cost: NDArray[np.float64], k: int) -> NDArra
 
 
 def own_lists(costs: PairCosts, picks: NDArray[np.int64]) -> Plan:
-    """Return everyone a list of her own: herself, then those who picked her row (picks[j] are j's rows), ascending.
+    """Return a list for everyone: themselves, then those who picked their row (picks[j] are j's rows), ascending.
 
-    Whoever is picked by nobody has her cheapest neighbour in it.
+    Whoever is picked by nobody has their cheapest neighbour in it.
     """
     n_users = len(picks)
     everyone = np.arange(n_users)

@@ -8,6 +8,7 @@ import numpy as np
 
 from shoal.kernels.merge import owner_cost_pairs
 from shoal.kernels.pick import neighbour_lists
+from shoal.kernels.samples import samples_of
 from shoal.lists import even_ranges
 from shoal.run import LOCAL, Run
 
@@ -24,7 +25,7 @@ _SAMPLES_PER_RANGE = 1_000_000  # some hundredths of a second of k-merges
 class PairCosts(NamedTuple):
     """Neighbour lists with costs: user u's neighbours are other[offsets[u]:offsets[u+1]], ascending.
 
-    own[p] is the owner cost (003 Eq. 4) to u of being merged with other[p]; others[p] the cost to other[p].
+    own[p] is the owner cost (k-scale, Eq. 4) to u of being merged with other[p]; others[p] the cost to other[p].
     """
 
     offsets: NDArray[np.int64]
@@ -54,7 +55,7 @@ def pair_costs(
     def fill(start: int, stop: int) -> None:
         part = slice(start, stop)
         ends, found = (new_first[part], new_second[part]), (found_first[part], found_second[part])
-        owner_cost_pairs(people.t, people.x, people.y, people.offsets, *ends, *found)
+        owner_cost_pairs(samples_of(people), *ends, *found)
 
     ranges = even_ranges(people.counts[new_first] + people.counts[new_second], _SAMPLES_PER_RANGE)
     with run.stage("pair costs", len(new)) as advance:
@@ -70,7 +71,7 @@ def _take_known(
     cost_first: NDArray[np.float64],
     cost_second: NDArray[np.float64],
 ) -> NDArray[np.int64]:
-    """Fill in the known costs; give the places of the other pairs."""
+    """Fill in the known costs; return the places of the other pairs."""
     n_users = len(known.offsets) - 1
     user = np.repeat(np.arange(n_users), np.diff(known.offsets))
     once = np.flatnonzero(user < known.other)

@@ -18,7 +18,7 @@ from shoal.interrupt import raise_if_asked
 from shoal.kernels.glove import merge_two_stage
 from shoal.kernels.glove_search import Field, Found, Sought, Standing, TimeBins, fill_box_gaps, search
 from shoal.kernels.kgap import Floors, fill_places
-from shoal.kernels.merge import MEMBERS, merge_records
+from shoal.kernels.merge import MEMBERS, MemberLists, MergedRecords, merge_records
 from shoal.kernels.samples import Samples, samples_of
 from shoal.kernels.stretch import StretchedBoxes, Weights, box_reach
 from shoal.lists import offsets_of
@@ -232,8 +232,8 @@ class _Greedy:
             return None
         boxes = np.empty((int(people.counts[members].min()), 6), np.int32)
         ends, count = np.array([0, len(members)]), np.zeros(1, np.int64)
-        samples = people.t, people.x, people.y, people.offsets
-        merge_records(*samples, ends, members, MEMBERS, boxes, ends[:1], count, np.zeros(1))
+        merged = MergedRecords(boxes, ends[:1], count, np.zeros(1))
+        merge_records(samples_of(people), MemberLists(ends, members), MEMBERS, merged)
         return boxes[: count[0]]
 
     def _boxes_of(self, group: int) -> NDArray[np.int32]:

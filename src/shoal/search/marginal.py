@@ -8,6 +8,7 @@ import numpy as np
 
 from shoal.kernels.marginal import Placed, Tried, choose_rows, move_columns, place_leftovers, refresh_costs
 from shoal.kernels.pick import cheapest_entries
+from shoal.kernels.samples import samples_of
 from shoal.run import LOCAL, Run
 from shoal.search.constraints import hardest_first, own_lists, regular_lists
 
@@ -26,13 +27,13 @@ _COLUMNS_PER_TASK = 4
 
 
 def marginal_pick(people: Trajectories, costs: PairCosts, k: int, max_members: int, *, run: Run = LOCAL) -> Plan:
-    """Place every user into k-1 others' records such that the total owner cost (003 Eq. 3) grows little.
+    """Place every user into k-1 others' records such that the total owner cost (k-scale, Eq. 3) grows little.
 
     Everyone is first given one record by a minimum-cost assignment. Then, hardest first and sweep after sweep,
-    each user is placed anew: of her present records and her cheapest rows, she enters those k-1 whose exact
+    each user is placed anew: of their present records and their cheapest rows, they enter those k-1 whose exact
     costs grow least. A record that nobody is in merges with its cheapest neighbour.
 
-    Guarantee: every user is a member of at least k records, her own included; every record has between 1 and
+    Guarantee: every user is a member of at least k records, their own included; every record has between 1 and
     max_members (k-1 or more) members beside its owner; no sweep raises the total. Independent of threads.
     Cost: at most 4·k merges per user and sweep, fewer as less changes.
     """
@@ -85,7 +86,7 @@ def _start(costs: PairCosts, k: int, max_members: int) -> tuple[Placed, Tried]:
 
 
 def _refresh(people: Trajectories, placed: Placed, rows: NDArray[np.int64]) -> None:
-    refresh_costs(people.t, people.x, people.y, people.offsets, placed, rows)
+    refresh_costs(samples_of(people), placed, rows)
 
 
 def _sweep(people: Trajectories, placed: Placed, tried: Tried, order: NDArray[np.int64], run: Run) -> None:
@@ -110,11 +111,11 @@ def _choose(
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     rows = np.empty((len(columns), placed.picks.shape[1]), np.int64)
     costs = np.empty(rows.shape)
-    grid = (people.t, people.x, people.y, people.offsets)
+    samples = samples_of(people)
 
     def choose(start: int, stop: int) -> None:
         part = slice(start, stop)
-        choose_rows(*grid, placed, tried, columns[part], rows[part], costs[part])
+        choose_rows(samples, placed, tried, columns[part], rows[part], costs[part])
 
     starts = range(0, len(columns), _COLUMNS_PER_TASK)
     run.ranges(choose, [(s, min(s + _COLUMNS_PER_TASK, len(columns))) for s in starts])

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from shoal.interrupt import raise_if_asked
-from shoal.kernels.exchange import arcs_for, exchange, refresh, reshape
-from shoal.kernels.groups import Samples, Scratch, scratch_for
-from shoal.kernels.members import Groups, groups_for, load_groups
+from shoal.kernels.exchange import arcs_for, chains_for, exchange, refresh, reshape
+from shoal.kernels.groups import scratch_for
+from shoal.kernels.members import empty_partition, load_groups
+from shoal.kernels.samples import Samples
 from shoal.kernels.start import start_groups
 from shoal.lists import offsets_of, take_lists
 from shoal.parts import even_parts, space_order
@@ -26,7 +27,9 @@ from shoal.search.constraints import Plan
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.kernels.exchange import Arcs
+    from shoal.kernels.exchange import Arcs, Chains
+    from shoal.kernels.groups import Scratch
+    from shoal.kernels.members import Partition
     from shoal.search import Homes, Partners
     from shoal.store import Arrays
     from shoal.trajectories import Trajectories
@@ -187,37 +190,36 @@ def _improved(
     effort: Effort,
     order: NDArray[np.int64],
     sizes: NDArray[np.int64] | None,
-) -> Groups:
+) -> Partition:
     """Start from the groups there are, or let users make them in this order; then sweep."""
     scratch = scratch_for(samples, 2 * k)
-    groups = groups_for(len(order), k)
+    groups = empty_partition(len(order), k)
     if sizes is None:
-        start_groups(samples, near, order, k, effort.arcs, groups, scratch)
+        start_groups(samples, near, order, effort.arcs, groups, scratch)
     else:
         load_groups(samples, sizes, groups, scratch)
-    arcs = arcs_for(len(order), effort.arcs, effort.groups(k))
+    arcs = arcs_for(near, effort.arcs, effort.groups(k))
+    chains = chains_for(effort.depth, effort.closings)
     for _ in range(effort.sweeps):
         before = groups.cost.sum()
-        _sweep(samples, near, k, effort, groups, arcs, scratch)
+        _sweep(samples, groups, arcs, chains, scratch)
         if before - groups.cost.sum() < effort.enough * before:
             break
     return groups
 
 
-def _sweep(
-    samples: Samples, near: NDArray[np.int64], k: int, effort: Effort, groups: Groups, arcs: Arcs, scratch: Scratch
-) -> None:
+def _sweep(samples: Samples, groups: Partition, arcs: Arcs, chains: Chains, scratch: Scratch) -> None:
     """Let everybody make the best exchange, whose departure promises most first; stops to look at Ctrl-C."""
-    promise = np.empty(len(near))
-    steps = even_parts(len(near), _STEP)
+    promise = np.empty(len(arcs.near))
+    steps = even_parts(len(promise), _STEP)
     for start, stop in steps:
         raise_if_asked()
-        refresh(samples, near, groups, arcs, start, stop, promise, scratch)
+        refresh(samples, groups, arcs, start, promise[start:stop], scratch)
     order = np.argsort(promise, kind="stable")
     for start, stop in steps:
         raise_if_asked()
-        exchange(samples, near, k, order[start:stop], effort.depth, effort.closings, groups, arcs, scratch)
-    reshape(samples, near, k, groups, arcs, scratch)
+        exchange(samples, order[start:stop], groups, arcs, chains, scratch)
+    reshape(samples, groups, arcs, scratch)
 
 
 def _plan(sizes: NDArray[np.int64], members: NDArray[np.int64]) -> Plan:

@@ -9,7 +9,8 @@ import numpy as np
 
 from shoal.interrupt import raise_if_asked
 from shoal.kernels.partners import cheapest_partners, home_cells, sampling_gaps
-from shoal.kernels.sketch import LANES, fill_sketches, nearest_by_sketch
+from shoal.kernels.samples import Samples, samples_of
+from shoal.kernels.sketch import LANES, Sketching, fill_sketches, nearest_by_sketch
 from shoal.lists import take_lists
 from shoal.parts import even_parts, halo, space_order
 from shoal.run import LOCAL, Run
@@ -49,16 +50,6 @@ class Homes(NamedTuple):
     order: NDArray[np.int64]
 
 
-class Sketching(NamedTuple):
-    """How sketches are made and compared: slots from `first` on, each `width` long; see `kernels.sketch`."""
-
-    first: float
-    width: float
-    slots: int
-    near: float
-    soon: float
-
-
 class Partners(NamedTuple):
     """User u's partners other[u], cheapest first (-1: no more), and what merging with each costs both owners."""
 
@@ -72,7 +63,8 @@ def homes(people: Trajectories, *, run: Run = LOCAL) -> Homes:
     x, y = np.empty(n_users, np.int32), np.empty(n_users, np.int32)
 
     def fill(start: int, stop: int) -> None:
-        home_cells(people.x, people.y, people.offsets[start : stop + 1], x[start:stop], y[start:stop])
+        part = Samples(people.t, people.x, people.y, people.offsets[start : stop + 1])
+        home_cells(part, x[start:stop], y[start:stop])
 
     ranges = [(at, min(at + _USERS_PER_HOME_RANGE, n_users)) for at in range(0, n_users, _USERS_PER_HOME_RANGE)]
     run.ranges(fill, ranges)
@@ -83,19 +75,17 @@ def homes(people: Trajectories, *, run: Run = LOCAL) -> Homes:
 def sketching(people: Trajectories) -> Sketching:
     """Fit sketches to the data: slots over its duration, and the usual time between samples as what is soon."""
     users = np.unique(np.linspace(0, len(people) - 1, _SAMPLED).astype(np.int64))
-    gaps = sampling_gaps(people.t, people.offsets, users)
+    gaps = sampling_gaps(samples_of(people), users)
     first, last = int(people.t.min()), int(people.t.max())
     slots = min(_SLOTS, last - first + 1)
     soon = float(np.median(gaps)) if len(gaps) else 1.0
     return Sketching(float(first), (last - first + 1) / slots, slots, _NEAR, max(1.0, soon))
 
 
-def _sketches(
-    t: NDArray[np.int32], x: NDArray[np.int32], y: NDArray[np.int32], offsets: NDArray[np.int64], how: Sketching
-) -> NDArray[np.float32]:
-    n_users = len(offsets) - 1
+def _sketches(samples: Samples, how: Sketching) -> NDArray[np.float32]:
+    n_users = len(samples.offsets) - 1
     sketches = np.zeros((-(-n_users // LANES), how.slots, 4, LANES), np.float32)
-    fill_sketches(t, x, y, offsets, np.arange(n_users), how.first, how.width, _FLOOR / how.slots, sketches)
+    fill_sketches(samples, np.arange(n_users), how, _FLOOR / how.slots, sketches)
     return sketches
 
 
@@ -103,11 +93,11 @@ def sketch_candidates(people: Trajectories, n: int, *, run: Run = LOCAL) -> NDAr
     """Return everybody's n nearest users by sketch, nearest first, of all users at once. O(users²) cheap steps."""
     how, order = sketching(people), homes(people, run=run).order
     offsets, rows = take_lists(people.offsets, order)
-    sketches = _sketches(people.t[rows], people.x[rows], people.y[rows], offsets, how)
+    sketches = _sketches(Samples(people.t[rows], people.x[rows], people.y[rows], offsets), how)
     nearest = np.empty((len(people), min(n, len(people) - 1)), np.int64)
 
     def fill(start: int, stop: int) -> None:
-        nearest_by_sketch(sketches, len(people), how.near, how.soon, start, stop, nearest[start:stop])
+        nearest_by_sketch(sketches, len(people), how, start, nearest[start:stop])
 
     run.ranges(fill, even_parts(len(people), _USERS_PER_RANGE))
     candidates = np.empty_like(nearest)
@@ -143,10 +133,7 @@ class Neighbourhood(NamedTuple):
     """A part of the users with those around it: their numbers and samples; the part's own begin at `first`."""
 
     users: NDArray[np.int64]
-    t: NDArray[np.int32]
-    x: NDArray[np.int32]
-    y: NDArray[np.int32]
-    offsets: NDArray[np.int64]
+    samples: Samples
     first: int
     own: int
 
@@ -158,19 +145,20 @@ def _neighbourhood(people: Trajectories, where: Homes, rank: NDArray[np.int64], 
     users = users[np.argsort(rank[users])]
     first = int(np.searchsorted(rank[users], start))
     offsets, rows = take_lists(people.offsets, users)
-    return Neighbourhood(users, people.t[rows], people.x[rows], people.y[rows], offsets, first, stop - start)
+    samples = Samples(people.t[rows], people.x[rows], people.y[rows], offsets)
+    return Neighbourhood(users, samples, first, stop - start)
 
 
 def partners_in(part: Neighbourhood, *, candidates: int, kept: int, how: Sketching) -> Arrays:
     """Search one part: return its own users' partners, what merging costs, and how many merges were finished."""
     raise_if_asked()
-    users, samples, first, own = part.users, part[1:5], part.first, part.own
+    users, samples, first, own = part
     nearest = np.empty((own, min(candidates, len(users) - 1)), np.int64)
-    sketches = _sketches(*samples, how)
+    sketches = _sketches(samples, how)
     for at in range(0, own, _USERS_PER_RANGE):
         raise_if_asked()
         upto = min(at + _USERS_PER_RANGE, own)
-        nearest_by_sketch(sketches, len(users), how.near, how.soon, first + at, first + upto, nearest[at:upto])
+        nearest_by_sketch(sketches, len(users), how, first + at, nearest[at:upto])
     other, cost = np.empty((own, kept), np.int64), np.empty((own, kept))
-    merged = cheapest_partners(*samples, nearest, first, other, cost)
+    merged = cheapest_partners(samples, nearest, first, other, cost)
     return {"other": np.where(other >= 0, users[other], -1).astype(np.int32), "cost": cost, "merged": np.array(merged)}

@@ -1,4 +1,4 @@
-"""The candidates of k-scale: the K nearest by the Dice proxy of everyone's square (paper 003, Sec. III-B/C)."""
+"""The candidates of k-scale: the K nearest by the Dice proxy of everyone's square (Sec. III-B/C)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Signatures(NamedTuple):
 
 
 def signatures(people: Trajectories) -> Signatures:
-    """Return everyone's square: centre of mass and radius of gyration (003, footnote 5), at least one cell wide.
+    """Return everyone's square: centre of mass and radius of gyration (k-scale, footnote 5), at least one cell wide.
 
     The centre is the mean of positions. The radius weighs a sample by its dwell time, half the gap to each of
     its neighbours in time; where nobody dwells (a single slot), all samples weigh the same. Cost: linear.
