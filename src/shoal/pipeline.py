@@ -16,6 +16,7 @@ from shoal.folders import drop_kept, kept_folder, refuse_existing
 from shoal.interrupt import raise_if_asked
 from shoal.memory import require_memory
 from shoal.methods import make_method
+from shoal.notebook import Displayed
 from shoal.publishing.ledger import open_book
 from shoal.publishing.stage import Outputs, refuse_form, stage
 from shoal.reading import read, read_traces
@@ -58,8 +59,8 @@ _PRINTED: dict[str, tuple[str, Callable[[float], str]]] = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class Published:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Published(Displayed):
     """What a run did: the cleaning, the estimate and, unless it was a dry run, the release and its verdict.
 
     The records of `release` are in the order in which they were made, not published. `overlap` says, where a ledger
@@ -73,6 +74,13 @@ class Published:
     overlap: Overlap | None = None
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
+
+    def summary(self) -> list[tuple[str, Any]]:
+        """Return the claim, whether it was verified, and the figures as printed."""
+        if self.release is None:
+            return [("published", False), *self.estimate.table()]
+        verified = self.verdict is not None and self.verdict.ok
+        return [("claim", str(self.release.claim)), ("verified", verified), *self.table()]
 
     def figures(self) -> dict[str, Any]:
         """Return the release in figures: size and precision."""

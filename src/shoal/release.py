@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.errors import SettingsError
 from shoal.layouts import Boxes, Points
+from shoal.notebook import Displayed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,7 +48,7 @@ class Members:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Release:
+class Release(Displayed):
     """A set of records, each a time-ordered sequence of boxes or points.
 
     The rows of record r are those of `layout` (`Boxes` or `Points`) from `offsets[r]` to `offsets[r+1]`. `frame` is the
@@ -79,6 +80,11 @@ class Release:
     def __repr__(self) -> str:
         size = f"{len(self):,} records, {len(self.layout):,} {self.layout.name}"
         return f"Release({size}, {self.method}, claim {self.claim})"
+
+    def summary(self) -> list[tuple[str, Any]]:
+        """Return the method, the claim and how large the release is."""
+        size = [("records", len(self)), (self.layout.name, len(self.layout)), ("samples left out", self.suppressed)]
+        return [("method", self.method), ("claim", str(self.claim)), ("promise", self.claim.promise), *size]
 
     @property
     def boxes(self) -> NDArray[np.int32]:

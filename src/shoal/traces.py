@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shoal.arrow import to_arrow_array
+from shoal.notebook import Displayed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,7 +22,7 @@ __all__ = ["Traces"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Traces:
+class Traces(Displayed):
     """The fixes of all people, trace after trace: what the integer grid throws away.
 
     `offsets` (int64, T+1) says where each trace starts in `ms` (UTC milliseconds), `lng`, `lat` (WGS84 degrees). The
@@ -45,6 +46,10 @@ class Traces:
 
     def __repr__(self) -> str:
         return f"Traces({len(self.labels):,} users, {len(self):,} traces, {self.fixes:,} fixes)"
+
+    def summary(self) -> list[tuple[str, Any]]:
+        """Return how many people, traces and fixes there are."""
+        return [("users", len(self.labels)), ("traces", len(self)), ("fixes", self.fixes)]
 
     @property
     def fixes(self) -> int:

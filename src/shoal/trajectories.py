@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.arrow import to_arrow_array
+from shoal.notebook import Displayed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,12 +22,12 @@ __all__ = ["Trajectories", "build"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Trajectories:
+class Trajectories(Displayed):
     """The samples of all people, user after user, in canonical order.
 
     `offsets` (int64, U+1) says where each user's samples start in `t`, `x`, `y` (int32 granules of `frame`);
     a user's samples are distinct and sorted by (t, x, y). Users are sorted by (number of samples, samples):
-    the index of a user is her canonical rank, so breaking ties by index is independent of labels and of the
+    the index of a user is their canonical rank, so breaking ties by index is independent of labels and of the
     order of the input. `labels` are the original identifiers, private, in the same order.
     Make one with `shoal.read` or `shoal.from_pandas`; `build` establishes the invariants.
     """
@@ -44,6 +45,11 @@ class Trajectories:
 
     def __repr__(self) -> str:
         return f"Trajectories({len(self):,} users, {self.samples:,} samples, {self.frame})"
+
+    def summary(self) -> list[tuple[str, Any]]:
+        """Return how many people and samples there are, and the grid they are on."""
+        grid = f"{self.frame.cell_m} m, {self.frame.slot_s} s, {self.frame.crs or 'no CRS'}"
+        return [("users", len(self)), ("samples", self.samples), ("grid", grid)]
 
     @property
     def samples(self) -> int:

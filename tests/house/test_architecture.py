@@ -28,6 +28,7 @@ GROUND = {
     "layouts",
     "lists",
     "memory",
+    "notebook",
     "parallel",
     "parts",
     "progress",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.intervals import wilson
+from shoal.notebook import Displayed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["Attack", "Outcome", "crowd", "rate"]
 
 
-@dataclass(frozen=True)
-class Outcome:
+@dataclass(frozen=True, repr=False)
+class Outcome(Displayed):
     """What an attack achieved.
 
     `settings` are those of the attack, `victims` how many people it was tried on. `rows` are the table, one for each
@@ -38,6 +39,10 @@ class Outcome:
     figures: dict[str, Any] = field(default_factory=dict)
     messages: tuple[str, ...] = ()
     failures: tuple[str, ...] = ()
+
+    def summary(self) -> list[tuple[str, Any]]:
+        """Return the attack, whether the promise was kept, and the table's size."""
+        return [("attack", self.attack), ("promise kept", self.ok), ("victims", self.victims), ("rows", len(self.rows))]
 
     @property
     def ok(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -56,6 +56,11 @@ class Gaps:
     effort: NDArray[np.float64]
     begun: int
     stretch: Stretch
+
+    def summary(self) -> list[tuple[str, Any]]:
+        """Return the median k-gap for every k."""
+        medians = [(f"median gap, k = {k}", float(np.median(self.gap[:, n]))) for n, k in enumerate(self.k)]
+        return [("users", len(self.users)), *medians]
 
     def table(self) -> pa.Table:
         """Return `uid, k, gap, space, time`, a row for each user and k. As private as the input: it names people."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from shoal.errors import TooLarge, UnreadableFile
+from shoal.errors import InputError, TooLarge, UnreadableFile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,6 +69,8 @@ def expand(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> 
     ...     [path.name for path in expand([folder, f"{folder}/*.csv"])]
     ['a.csv']
     """
+    if hasattr(paths, "columns"):
+        raise InputError("a data frame is not a file: give it to shoal.from_pandas, from_polars or from_arrow")
     asked = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     if not asked:
         raise UnreadableFile("no input file was given")

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import NotVerified
+from shoal.notebook import Displayed
 
 if TYPE_CHECKING:
     from shoal.claim import Claim
@@ -13,8 +14,8 @@ if TYPE_CHECKING:
 __all__ = ["Findings", "Verdict"]
 
 
-@dataclass(frozen=True)
-class Verdict:
+@dataclass(frozen=True, repr=False)
+class Verdict(Displayed):
     """The outcome of `verify`.
 
     `ok` is true if every check that could run passed, and the one of the claim did run. What could not run (no
@@ -38,6 +39,13 @@ class Verdict:
     problems: tuple[str, ...] = ()
     not_checked: tuple[str, ...] = ()
     shown: Claim | None = None
+
+    def summary(self) -> list[tuple[str, Any]]:
+        """Return whether the release holds what it claims, and what was checked."""
+        found = [("verdict", "HOLDS" if self.ok else "DOES NOT HOLD"), ("claim", str(self.claim))]
+        failed = [("failed", ", ".join(self.failures))] if self.failures else []
+        left = [("not checked", "; ".join(self.not_checked))] if self.not_checked else []
+        return [*found, *failed, ("checked", ", ".join(self.checked)), *left]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain types that can be written as JSON."""
