@@ -100,12 +100,12 @@ def attack(
             raise CannotCheck(f"the attack {attack} is about places and times as they are; give files, or Traces")
         pairs = open_pairs(original, release, audit=audit, **how)
         return play(pairs, attack, victims=victims, seed=seed, run=run, **settings)
-    scene = open_scene(original, release, audit=audit, k=k, **how)
+    scene = open_scene(original, release, audit=audit, k=k, **how)  # type: ignore[arg-type]
     if other is not None:
         if not entry.needs_other:
             raise SettingsError(f"the attack {attack} takes one release; leave out the other one")
         second = original if other_original is None else other_original
-        settings["other"] = open_scene(second, other, audit=other_audit, **how)
+        settings["other"] = open_scene(second, other, audit=other_audit, **how)  # type: ignore[arg-type]
     return play(scene, attack, victims=victims, seed=seed, run=run, **settings)
 
 
