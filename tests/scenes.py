@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 
 from shoal.attacks import Scene
-from shoal.release import Claim
+from shoal.claim import Claim
 from shoal.verifier.grid import Grid
 from shoal.verifier.original import Original
 from shoal.verifier.records import Records, catalogue

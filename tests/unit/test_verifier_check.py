@@ -12,10 +12,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from shoal.claim import Claim
 from shoal.errors import CannotCheck, NotVerified, SettingsError
 from shoal.frame import Frame
+from shoal.layouts import Boxes
 from shoal.reading.options import ReadOptions
-from shoal.release import Claim, Members, Release
+from shoal.release import Members, Release
 from shoal.verifier import check, geometry, verify
 from shoal.verifier.grid import Grid
 from shoal.verifier.header import _is_plain_claim, check_header
@@ -38,7 +40,7 @@ def in_memory(draft, *, members=True):
     )
     return Release(
         offsets=np.concatenate([[0], np.cumsum(counts)]),
-        boxes=np.array([box for record in draft.records for box in record.boxes], dtype=np.int32),
+        layout=Boxes(np.array([box for record in draft.records for box in record.boxes], dtype=np.int32)),
         frame=draft.people.frame,
         method="by-hand",
         parameters={"k": draft.k},
@@ -252,7 +254,7 @@ def test_another_tools_release(tmp_path):
     events = write_events(PEOPLE, tmp_path / "events.parquet")
     with pytest.raises(CannotCheck, match="--crs"):
         verify(events, path, k=K)
-    options = ReadOptions(cell_m=100, slot_s=60)
+    options = ReadOptions(cell=100, slot=60)
     with pytest.raises(CannotCheck, match="--k"):
         verify(events, path, options=options, crs=FRAME.crs)
     verdict = verify(events, path, k=K, options=options, crs=FRAME.crs)
@@ -267,10 +269,10 @@ def test_the_grid_of_another_tools_release_may_all_be_in_the_options(tmp_path):
     path = tmp_path / "other.parquet"
     pq.write_table(ring(PEOPLE, K).table(), path)
     events = write_events(PEOPLE, tmp_path / "events.parquet")
-    verdict = verify(events, path, k=K, options=ReadOptions(crs=FRAME.crs, cell_m=100, slot_s=60))
+    verdict = verify(events, path, k=K, options=ReadOptions(crs=FRAME.crs, cell=100, slot=60))
     assert verdict.ok, verdict.messages
     with pytest.raises(CannotCheck, match="--cell and --slot"):
-        verify(events, path, k=K, options=ReadOptions(crs=FRAME.crs, cell_m=100))
+        verify(events, path, k=K, options=ReadOptions(crs=FRAME.crs, cell=100))
 
 
 def test_a_claim_given_must_be_the_files_own(tmp_path):
@@ -372,7 +374,7 @@ def test_reading_options_are_keywords_too(tmp_path):
         verify(events, path, min_sample=2)
     other = tmp_path / "other.parquet"
     pq.write_table(ring(PEOPLE, K).table(), other)
-    assert verify(events, other, k=K, crs=FRAME.crs, cell_m="100m", slot_s=60, min_samples=2).ok
+    assert verify(events, other, k=K, crs=FRAME.crs, cell="100m", slot=60, min_samples=2).ok
 
 
 @pytest.mark.parametrize("claim", ["", "[1]", '{"format": 2}', '{"format": 1, "cell_m": 0}'])

@@ -9,10 +9,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from shoal.claim import Claim
 from shoal.errors import CannotCheck, NotVerified, SettingsError
-from shoal.points import PointRelease
+from shoal.layouts import Boxes, Points
 from shoal.reading.options import ReadOptions
-from shoal.release import Claim, Members, Release
+from shoal.release import Members, Release
 from shoal.run import Run
 from shoal.traces import Traces
 from shoal.verifier import check, measured, verify
@@ -553,7 +554,7 @@ def in_memory(draft, **change):
     sizes = [len(record.members) for record in draft.records]
     given = {
         "offsets": np.concatenate([[0], np.cumsum(counts)]),
-        "boxes": np.array([box for record in draft.records for box in record.boxes], dtype=np.int32),
+        "layout": Boxes(np.array([box for record in draft.records for box in record.boxes], dtype=np.int32)),
         "frame": draft.people.frame,
         "method": "by-hand",
         "parameters": {"k": draft.k},
@@ -775,10 +776,10 @@ def test_a_file_of_another_tool_is_opened_with_what_the_caller_says(tmp_path):
         "Integrity not checked: the release does not say which tool made it, on which grid.",
     ]
     assert opened_file(path, claim=KTE_SHARE)[0].header == Header(Grid(FRAME.crs, 100, 60), KTE_SHARE, 2, 60, 90)
-    options = ReadOptions(crs="EPSG:32650", cell_m=100, slot_s=60)
+    options = ReadOptions(crs="EPSG:32650", cell=100, slot=60)
     opened, _ = opened_file(path, "events.csv", options=options, claim=KTE_SHARE, crs=FRAME.crs)
     assert opened.header == Header(Grid(FRAME.crs, 100, 60), KTE_SHARE, 2, 60, 90)
-    for few in (None, ReadOptions(cell_m=100), ReadOptions(slot_s=60), ReadOptions()):
+    for few in (None, ReadOptions(cell=100), ReadOptions(slot=60), ReadOptions()):
         with pytest.raises(CannotCheck, match="on which grid it is; give --crs, --cell and --slot"):
             opened_file(path, "events.csv", options=few, crs=FRAME.crs)
     findings = Findings()
@@ -831,13 +832,13 @@ OTHER_GRID = "Another grid was given than the release states; the release's was 
         (None, None, None, []),
         (None, FRAME.crs, COVER, []),
         (None, "EPSG:32650", None, [OTHER_GRID]),
-        (ReadOptions(crs=FRAME.crs, cell_m=100, slot_s=60), None, None, []),
+        (ReadOptions(crs=FRAME.crs, cell=100, slot=60), None, None, []),
         (ReadOptions(crs="EPSG:32650"), None, None, [OTHER_GRID]),
         (ReadOptions(crs="EPSG:32650"), FRAME.crs, None, []),
         (ReadOptions(crs=FRAME.crs), "EPSG:32650", None, [OTHER_GRID]),
         (ReadOptions(crs=None), None, None, []),
-        (ReadOptions(cell_m=200), None, None, [OTHER_GRID]),
-        (ReadOptions(slot_s=120), None, None, [OTHER_GRID]),
+        (ReadOptions(cell=200), None, None, [OTHER_GRID]),
+        (ReadOptions(slot=120), None, None, [OTHER_GRID]),
         (ReadOptions(), None, None, []),
     ],
     ids=range(11),
@@ -865,21 +866,21 @@ def test_memory_is_left_besides_records_and_audit():
     opened = SimpleNamespace(records=SimpleNamespace(nbytes=100))
     table = pa.table({"record": pa.array([1, 2, 3], pa.int64())})
     assert table.nbytes == 24
-    assert check._left(None, opened, table) is None
-    assert check._left(1000, opened, None) == 900
-    assert check._left(1000, opened, "audit.csv") == 900
-    assert check._left(1000, opened, table) == 876
-    assert check._left(124, opened, table) == 0
-    assert check._left(10, opened, table) == 0
-    assert check._left(101, opened, None) == 1
+    assert check._left(Run(), opened, table) is None
+    assert check._left(Run(memory=1000), opened, None) == 900
+    assert check._left(Run(memory=1000), opened, "audit.csv") == 900
+    assert check._left(Run(memory=1000), opened, table) == 876
+    assert check._left(Run(memory=124), opened, table) == 0
+    assert check._left(Run(memory=10), opened, table) == 0
+    assert check._left(Run(memory=101), opened, None) == 1
 
 
 def test_keywords_are_put_on_top_of_the_options():
-    options = ReadOptions(cell_m=100)
+    options = ReadOptions(cell=100)
     assert check._reading(None, {}) is None
     assert check._reading(options, {}) is options
-    assert check._reading(options, {"slot_s": 60}) == ReadOptions(cell_m=100, slot_s=60)
-    assert check._reading(None, {"cell_m": 7}) == ReadOptions(cell_m=7)
+    assert check._reading(options, {"slot": 60}) == ReadOptions(cell=100, slot=60)
+    assert check._reading(None, {"cell": 7}) == ReadOptions(cell=7)
 
 
 # The checks, in order
@@ -1052,7 +1053,7 @@ def test_which_checks_a_claim_needs(claim, windows, checks, monkeypatch):
 
 
 def test_a_claim_about_points_can_not_be_checked_on_boxes(monkeypatch):
-    for claim in (Claim("k-delta", k=2, delta_m=5), Claim("geo-indistinguishability", epsilon_per_m=0.1)):
+    for claim in (Claim("geo-indistinguishability", epsilon_per_m=0.1),):
         with pytest.raises(CannotCheck, match=f"the claim {claim.name} is about points, not boxes"):
             checked_claim(monkeypatch, claim, None)
 
@@ -1196,6 +1197,13 @@ def test_what_was_shown(name, k, windows, above, ran, shown):
 # All of it
 
 
+def points_in_memory():
+    """Return a release of one point."""
+    where = np.array([1.0])
+    points = Points(np.array([1000]), where, where)
+    return Release(np.array([0, 1]), points, FRAME, "promesse", {"step_m": 5}, NOTHING)
+
+
 def test_points_are_checked_by_their_own_rules(monkeypatch, tmp_path):
     called = []
 
@@ -1204,8 +1212,8 @@ def test_points_are_checked_by_their_own_rules(monkeypatch, tmp_path):
         return "verdict"
 
     monkeypatch.setattr(check, "verify_points", fake)
-    points = object.__new__(PointRelease)
-    options = ReadOptions(split_gap_s=600)
+    points = points_in_memory()
+    options = ReadOptions(split_gap=600)
     given = {"audit": "a", "claim": NOTHING, "run": Run(memory=5, threads=2, work_dir=tmp_path)}
     assert verify("events.csv", points, options=options, **given) == "verdict"
     assert called == [(("events.csv", points), {"options": options, **given})]
@@ -1223,7 +1231,7 @@ def test_boxes_are_not_checked_against_fixes_or_parts_of_people():
     with pytest.raises(CannotCheck, match="boxes are checked against samples of the grid, not fixes"):
         verify(object.__new__(Traces), release)
     with pytest.raises(SettingsError, match="--split-gap"):
-        verify(PEOPLE, release, options=ReadOptions(split_gap_s=600))
+        verify(PEOPLE, release, options=ReadOptions(split_gap=600))
 
 
 def test_a_verdict_says_all_that_was_done(tmp_path):

@@ -29,7 +29,7 @@ FRAME = Frame(crs=None, cell_m=500, slot_s=1800)
 PEOPLE = toy_people(users=24, samples=3, frame=FRAME, start=480)
 # Besides what the records take: one part, kept; parts, kept; parts that are made again each time.
 ROOMS = (30_000, 8_000, 4_000)
-READING = ReadOptions(cell_m=500, slot_s=1800)
+READING = ReadOptions(cell=500, slot=1800)
 
 
 def write_events(people, path):

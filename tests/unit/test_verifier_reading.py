@@ -16,11 +16,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyproj import Transformer
 
+from shoal.claim import Claim
 from shoal.errors import CannotCheck, TooLarge
 from shoal.frame import Frame
+from shoal.layouts import Boxes
 from shoal.reading.events import Events
 from shoal.reading.options import ReadOptions
-from shoal.release import Claim, Release
+from shoal.release import Release
 from shoal.run import Run
 from shoal.trajectories import Trajectories
 from shoal.verifier import crowd, geometry, leaks, original, published, scan, verify
@@ -1009,7 +1011,7 @@ def test_records_of_a_release_in_memory():
     def records(origin, boxes, multiplicity=None):
         release = Release(
             offsets=np.array([0, 2, 3]),
-            boxes=np.array(boxes, dtype=np.int32),
+            layout=Boxes(np.array(boxes, dtype=np.int32)),
             frame=Frame(crs=None, cell_m=100, slot_s=60, origin_slot=origin),
             method="by-hand",
             parameters={},
@@ -1336,7 +1338,7 @@ def test_samples_are_kept_if_they_fit(tmp_path):
 
 def test_the_grid_of_the_release_goes_before_the_options(tmp_path):
     events = gridded(tmp_path, LISTS)
-    for options in (None, ReadOptions(cell_m=7, slot_s=60, crs="EPSG:32650")):
+    for options in (None, ReadOptions(cell=7, slot=60, crs="EPSG:32650")):
         with opened(events, tmp_path, None, options) as made:
             assert samples_by_label(made.whole()) == dict(enumerate(LISTS))
 

@@ -224,7 +224,7 @@ def _foreign_header(original: Any, options: ReadOptions | None) -> Header:
     if isinstance(original, Trajectories):
         frame = original.frame
         return Header(Grid(frame.crs, frame.cell_m, frame.slot_s), claim, None)
-    if options is None or not {"cell_m", "slot_s"} <= options.model_fields_set:
+    if options is None or not {"cell", "slot"} <= options.model_fields_set:
         raise CannotCheck("the release does not say on which grid it is; give --crs, --cell and --slot")
     return Header(Grid(options.crs, options.cell, options.slot), claim, None)
 

@@ -239,7 +239,7 @@ def _foreign_header(
     if isinstance(original, Trajectories):
         frame = original.frame
         return Header(Grid(frame.crs, frame.cell_m, frame.slot_s), claim, claim.k, claim.tau_s, claim.epsilon_s)
-    if options is None or not {"cell_m", "slot_s"} <= options.model_fields_set:
+    if options is None or not {"cell", "slot"} <= options.model_fields_set:
         raise CannotCheck("the release does not say on which grid it is; give --crs, --cell and --slot")
     grid = Grid(crs or options.crs, options.cell, options.slot)
     return Header(grid, claim, claim.k, claim.tau_s, claim.epsilon_s)
@@ -253,8 +253,8 @@ def _note_other_settings(
     given = {} if options is None else {name: getattr(options, name) for name in options.model_fields_set}
     if crs is not None:
         given["crs"] = crs
-    grid = header.grid
-    if any(given.get(name) not in (None, getattr(grid, name)) for name in ("crs", "cell_m", "slot_s")):
+    grid = {"crs": header.grid.crs, "cell": header.grid.cell_m, "slot": header.grid.slot_s}
+    if any(given.get(name) not in (None, value) for name, value in grid.items()):
         findings.say("Another grid was given than the release states; the release's was used.")
 
 
