@@ -11,10 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from shoal.errors import CannotCheck, SettingsError
+from shoal.seen.file import open_file
+from shoal.seen.original import NO_PLACE, from_trajectories
+from shoal.seen.people import crowd_of
 from shoal.verifier import check, verify
-from shoal.verifier.crowd import crowd_of
-from shoal.verifier.original import NO_PLACE, from_trajectories
-from shoal.verifier.published import open_file
 from tests.releases import Draft, Record, grouped, merge, ring, samples_of, shuffled, toy_people
 
 K = 4

@@ -11,8 +11,8 @@ from shoal.errors import CannotCheck
 from shoal.layouts import Boxes
 from shoal.release import Members, Release
 from shoal.run import Run
-from shoal.verifier.arrays import blocks
-from shoal.verifier.cover import cover_pairs
+from shoal.seen.arrays import blocks
+from shoal.seen.cover import cover_pairs
 from tests.oracle import owner as oracle
 from tests.people import random_people
 from tests.releases import people_of

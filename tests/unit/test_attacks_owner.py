@@ -18,7 +18,7 @@ from shoal.merge import k_merge
 from shoal.publishing.owners import with_random_owners
 from shoal.release import Members, Release
 from shoal.run import Run
-from shoal.verifier.cover import cover_pairs
+from shoal.seen.cover import cover_pairs
 from tests.oracle import owner as oracle
 from tests.people import random_people
 from tests.releases import people_of

@@ -15,7 +15,7 @@ from shoal.attacks import ATTACKS, known_attacks, open_scene, play
 from shoal.attacks.outcome import Outcome, crowd, rate
 from shoal.errors import CannotCheck, SettingsError
 from shoal.reading.options import ReadOptions
-from shoal.verifier.cover import count_cover
+from shoal.seen.cover import count_cover
 from tests.people import random_people
 from tests.releases import CRS, grouped, ring, toy_people
 from tests.scenes import lists_of

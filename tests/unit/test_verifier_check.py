@@ -18,10 +18,11 @@ from shoal.frame import Frame
 from shoal.layouts import Boxes
 from shoal.reading.options import ReadOptions
 from shoal.release import Members, Release
-from shoal.verifier import check, geometry, verify
-from shoal.verifier.grid import Grid
+from shoal.seen import polygons as geometry
+from shoal.seen.findings import Findings
+from shoal.seen.grid import Grid
+from shoal.verifier import check, verify
 from shoal.verifier.header import _is_plain_claim, check_header
-from shoal.verifier.verdict import Findings
 from tests.releases import FRAME, Record, bounds, grouped, merge, people_of, ring, samples_of, toy_people
 
 K = 3

@@ -15,14 +15,17 @@ from shoal.layouts import Boxes, Points
 from shoal.reading.options import ReadOptions
 from shoal.release import Members, Release
 from shoal.run import Run
+from shoal.seen.findings import Findings
+from shoal.seen.grid import Grid
+from shoal.seen.header import Header, parse_json, read_header, truth_level
+from shoal.seen.manifest import read_manifest
 from shoal.traces import Traces
 from shoal.verifier import check, measured, verify
 from shoal.verifier.check import _Opened
-from shoal.verifier.grid import Grid
-from shoal.verifier.header import Header, check_header, parse_json, read_header, truth_level
-from shoal.verifier.integrity import check_counts, check_manifest, check_point_counts, read_manifest, rounding
+from shoal.verifier.header import check_header
+from shoal.verifier.integrity import check_counts, check_manifest, check_point_counts, rounding
 from shoal.verifier.measured import with_measured_claim
-from shoal.verifier.verdict import Findings, Verdict
+from shoal.verifier.verdict import Verdict
 from shoal.verifier.windows import Windows
 from tests.releases import FRAME, ring, toy_people
 
@@ -483,7 +486,7 @@ def test_findings_say_everything_once():
     findings.skip("this")
     findings.skip("that")
     findings.figures["users"] = 7
-    assert findings.verdict(COVER, COVER) == Verdict(
+    assert Verdict.of(findings, COVER, COVER) == Verdict(
         ok=False,
         failures=("audit", "cover", "leaks"),
         figures={"users": 7},
@@ -505,11 +508,11 @@ def test_what_was_already_said_is_still_a_problem():
 
 def test_nothing_checked_is_no_pass():
     findings = Findings()
-    assert findings.verdict(COVER, COVER) == Verdict(
+    assert Verdict.of(findings, COVER, COVER) == Verdict(
         ok=False, failures=(), figures={}, claim=COVER, checked=(), messages=()
     )
     findings.ran("cover")
-    verdict = findings.verdict(COVER, NOTHING)
+    verdict = Verdict.of(findings, COVER, NOTHING)
     assert (verdict.ok, verdict.shown) == (True, NOTHING)
     findings.figures["users"] = 1
     assert verdict.figures == {}

@@ -16,14 +16,15 @@ from shoal.claim import Claim
 from shoal.errors import CannotCheck, TooLarge
 from shoal.reading.options import ReadOptions
 from shoal.run import Run
-from shoal.verifier import fixes as fixes_module
-from shoal.verifier import noise, published
-from shoal.verifier.fixes import Columns, Fixes, open_fixes
+from shoal.seen import file as published
+from shoal.seen import fixes as fixes_module
+from shoal.seen.file import open_file
+from shoal.seen.findings import Findings
+from shoal.seen.fixes import Columns, Fixes, open_fixes
+from shoal.seen.point_scan import PointScan, scan_point_release, scan_points
+from shoal.verifier import noise
 from shoal.verifier.noise import check_noise, check_times, compare_with_laplace
-from shoal.verifier.point_scan import PointScan, scan_point_release, scan_points
 from shoal.verifier.points import verify_points
-from shoal.verifier.published import open_file
-from shoal.verifier.verdict import Findings
 from tests.tracks import table_of, traces_of, walk
 
 DAY = 86_400_000

@@ -24,17 +24,21 @@ from shoal.reading.events import Events
 from shoal.reading.options import ReadOptions
 from shoal.release import Release
 from shoal.run import Run
+from shoal.seen import file as published
+from shoal.seen import grid as grids
+from shoal.seen import original, scan
+from shoal.seen import people as crowd
+from shoal.seen import polygons as geometry
+from shoal.seen.arrays import blocks
+from shoal.seen.file import BOX, POINT, Columns, open_file, read_columns, read_points
+from shoal.seen.findings import Findings
+from shoal.seen.grid import Grid
+from shoal.seen.original import Original, arranged, from_events, from_trajectories
+from shoal.seen.people import Crowd, crowd_of, open_crowd
+from shoal.seen.polygons import Polygons
+from shoal.seen.scan import report_form, scan_file
 from shoal.trajectories import Trajectories
-from shoal.verifier import crowd, geometry, leaks, original, published, scan, verify
-from shoal.verifier import grid as grids
-from shoal.verifier.arrays import blocks
-from shoal.verifier.crowd import Crowd, crowd_of, open_crowd
-from shoal.verifier.geometry import Polygons
-from shoal.verifier.grid import Grid
-from shoal.verifier.original import Original, arranged, from_events, from_trajectories
-from shoal.verifier.published import BOX, POINT, Columns, open_file, read_columns, read_points
-from shoal.verifier.scan import report_form, scan_file
-from shoal.verifier.verdict import Findings
+from shoal.verifier import leaks, verify
 from tests.releases import CRS, FRAME, people_of, ring, toy_people, with_derived, write_csv
 
 TIME = pa.timestamp("ms", "UTC")

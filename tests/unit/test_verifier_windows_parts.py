@@ -9,11 +9,11 @@ import pyarrow as pa
 import pytest
 
 from shoal.run import Run
+from shoal.seen.audit import Witnesses
+from shoal.seen.findings import Findings
+from shoal.seen.people import Crowd, crowd_of
+from shoal.seen.records import catalogue
 from shoal.verifier import windows, windows_members, windows_search
-from shoal.verifier.audit import Witnesses
-from shoal.verifier.crowd import Crowd, crowd_of
-from shoal.verifier.records import catalogue
-from shoal.verifier.verdict import Findings
 from shoal.verifier.windows import Windows, check_windows, two_digits_up
 from shoal.verifier.windows_holders import _mark_inside, find_holders, no_holders
 from shoal.verifier.windows_members import check_merged

@@ -11,8 +11,8 @@ from shoal.attacks.knowledge import anyone, percent, promised
 from shoal.attacks.outcome import Outcome, rate
 from shoal.attacks.scene import draw_victims
 from shoal.run import LOCAL, Run
-from shoal.verifier.arrays import blocks, distinct, spread, starts_of
-from shoal.verifier.cover import cover_pairs
+from shoal.seen.arrays import blocks, distinct, spread, starts_of
+from shoal.seen.cover import cover_pairs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -15,8 +15,8 @@ from shoal.attacks.scene import draw_victims
 from shoal.errors import CannotCheck, SettingsError
 from shoal.jit import jit
 from shoal.run import LOCAL, Run
-from shoal.verifier.arrays import blocks, distinct, spread, starts_of
-from shoal.verifier.search import covering, index_rarest
+from shoal.seen.arrays import blocks, distinct, spread, starts_of
+from shoal.seen.index import covering, index_rarest
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -16,8 +16,8 @@ from shoal.attacks.scene import draw_victims
 from shoal.errors import SettingsError
 from shoal.lists import take_lists
 from shoal.run import LOCAL, Run
-from shoal.verifier.arrays import spread, starts_of
-from shoal.verifier.cover import cover_pairs
+from shoal.seen.arrays import spread, starts_of
+from shoal.seen.cover import cover_pairs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -15,13 +15,13 @@ from shoal.attacks.outcome import Outcome, rate
 from shoal.attacks.scene import draw_victims
 from shoal.errors import CannotCheck, SettingsError, TooLarge
 from shoal.run import LOCAL, Run
-from shoal.verifier.arrays import fresh, spread, starts_of
+from shoal.seen.arrays import fresh, spread, starts_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.attacks.scene import Scene
-    from shoal.verifier.original import Original
+    from shoal.seen.original import Original
 
 __all__ = ["home_work_attack", "top_locations_attack"]
 

@@ -12,15 +12,15 @@ from shoal.errors import TooLarge
 from shoal.kernels.merge import OWNER, merge_records
 from shoal.lists import even_ranges, take_lists
 from shoal.run import LOCAL, Run
-from shoal.verifier.arrays import blocks, distinct, starts_of
-from shoal.verifier.cover import cover_pairs
+from shoal.seen.arrays import blocks, distinct, starts_of
+from shoal.seen.cover import cover_pairs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.attacks.features import Features
-    from shoal.verifier.original import Original
-    from shoal.verifier.records import Records
+    from shoal.seen.original import Original
+    from shoal.seen.records import Records
 
 __all__ = ["rival_features"]
 

@@ -13,17 +13,17 @@ from shoal.claim import Claim
 from shoal.errors import CannotCheck, SettingsError
 from shoal.release import Release
 from shoal.run import LOCAL, Run
+from shoal.seen.arrays import fresh, narrow, spread, starts_of
+from shoal.seen.audit import read_audit
+from shoal.seen.file import open_file
+from shoal.seen.findings import Findings
+from shoal.seen.grid import Grid
+from shoal.seen.header import Header, read_header
+from shoal.seen.manifest import read_manifest
+from shoal.seen.people import open_crowd
+from shoal.seen.records import Records, catalogue
+from shoal.seen.scan import records_of_release, scan_file
 from shoal.trajectories import Trajectories
-from shoal.verifier.arrays import fresh, narrow, spread, starts_of
-from shoal.verifier.audit import read_audit
-from shoal.verifier.crowd import open_crowd
-from shoal.verifier.grid import Grid
-from shoal.verifier.header import Header, read_header
-from shoal.verifier.integrity import read_manifest
-from shoal.verifier.published import open_file
-from shoal.verifier.records import Records, catalogue
-from shoal.verifier.scan import records_of_release, scan_file
-from shoal.verifier.verdict import Findings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.reading.options import ReadOptions
-    from shoal.verifier.audit import Witnesses
-    from shoal.verifier.crowd import Crowd
-    from shoal.verifier.original import Original
-    from shoal.verifier.records import Catalogue
+    from shoal.seen.audit import Witnesses
+    from shoal.seen.original import Original
+    from shoal.seen.people import Crowd
+    from shoal.seen.records import Catalogue
 
 __all__ = ["Scene", "draw_victims", "open_scene"]
 

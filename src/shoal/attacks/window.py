@@ -13,14 +13,14 @@ from shoal.attacks.scene import draw_victims
 from shoal.claim import Claim
 from shoal.errors import SettingsError
 from shoal.run import LOCAL, Run
-from shoal.verifier.arrays import blocks, distinct, spread, starts_of
+from shoal.seen.arrays import blocks, distinct, spread, starts_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.attacks.matching import Matcher
     from shoal.attacks.scene import Scene
-    from shoal.verifier.original import Original
+    from shoal.seen.original import Original
 
 __all__ = ["window_attack"]
 

@@ -13,24 +13,27 @@ from shoal.claim import Claim
 from shoal.errors import CannotCheck, SettingsError
 from shoal.release import Release
 from shoal.run import LOCAL, Run
+from shoal.seen.audit import read_audit
+from shoal.seen.file import open_file
+from shoal.seen.findings import Findings
+from shoal.seen.grid import Grid
+from shoal.seen.header import Header, read_header, truth_level
+from shoal.seen.manifest import read_manifest
+from shoal.seen.original import NO_PLACE
+from shoal.seen.people import open_crowd
+from shoal.seen.scan import Scan, records_of_release, scan_file
 from shoal.traces import Traces
 from shoal.trajectories import Trajectories
 from shoal.units import parse_seconds
-from shoal.verifier.audit import read_audit
 from shoal.verifier.cover import check_concealment, check_cover
-from shoal.verifier.crowd import open_crowd
-from shoal.verifier.grid import Grid
-from shoal.verifier.header import Header, check_header, read_header, truth_level
+from shoal.verifier.header import check_header
 from shoal.verifier.identical import check_identical
-from shoal.verifier.integrity import check_counts, check_manifest, read_manifest, rounding
+from shoal.verifier.integrity import check_counts, check_manifest, rounding
 from shoal.verifier.leaks import check_bytes, check_metadata, check_values
 from shoal.verifier.order import check_labels, check_numbering
-from shoal.verifier.original import NO_PLACE
 from shoal.verifier.points import holds_points, verify_points
-from shoal.verifier.published import open_file
-from shoal.verifier.scan import Scan, records_of_release, scan_file
 from shoal.verifier.truth import check_boxes, check_members
-from shoal.verifier.verdict import Findings, Verdict
+from shoal.verifier.verdict import Verdict
 from shoal.verifier.windows import Windows, check_windows, two_digits_up
 from shoal.verifier.windows_members import check_merged
 
@@ -39,10 +42,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from shoal.reading.options import ReadOptions
-    from shoal.verifier.audit import Witnesses
-    from shoal.verifier.crowd import Crowd
-    from shoal.verifier.published import File
-    from shoal.verifier.records import Catalogue
+    from shoal.seen.audit import Witnesses
+    from shoal.seen.file import File
+    from shoal.seen.people import Crowd
+    from shoal.seen.records import Catalogue
 
 __all__ = ["MAX_SUPPRESSED", "verify"]
 
@@ -136,7 +139,7 @@ def verify(
     with run.stage("reading the release"):
         opened = _open(findings, original, release, options=options, crs=crs, claim=claim, run=run)
     if opened is None:
-        return findings.verdict(Claim("none", why="unreadable"))
+        return Verdict.of(findings, Claim("none", why="unreadable"))
     asked = _asked_k(findings, k, opened.header)
     windows = _asked_windows(findings, asked, tau, epsilon, opened.header)
     audit = opened.audit if audit is None else audit
@@ -159,7 +162,7 @@ def verify(
         with run.stage("looking for leaks"):
             _check_file(findings, opened, people, asked, witnesses, suppressed)
     _note_result(findings, opened, len(people), asked, windows)
-    return findings.verdict(opened.header.claim, _shown(findings, opened.header.claim.name, asked, windows))
+    return Verdict.of(findings, opened.header.claim, _shown(findings, opened.header.claim.name, asked, windows))
 
 
 def _left(run: Run, opened: _Opened, audit: Any) -> int | None:

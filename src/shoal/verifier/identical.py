@@ -8,8 +8,8 @@ import numpy as np
 
 from shoal.errors import CannotCheck
 from shoal.run import LOCAL, Run
-from shoal.verifier.arrays import spread
-from shoal.verifier.search import covering, holders, index_boxes, index_rarest, mark_boxes
+from shoal.seen.arrays import spread
+from shoal.seen.index import covering, holders, index_boxes, index_rarest, mark_boxes
 from shoal.verifier.truth import check_some
 
 if TYPE_CHECKING:
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from shoal.verifier.audit import Witnesses
-    from shoal.verifier.crowd import Crowd
-    from shoal.verifier.records import Catalogue, Records
-    from shoal.verifier.search import Pairs
-    from shoal.verifier.verdict import Findings
+    from shoal.seen.audit import Witnesses
+    from shoal.seen.findings import Findings
+    from shoal.seen.index import Pairs
+    from shoal.seen.people import Crowd
+    from shoal.seen.records import Catalogue, Records
 
 __all__ = ["check_identical"]
 

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 if TYPE_CHECKING:
-    from shoal.verifier.published import File
-    from shoal.verifier.scan import Scan
-    from shoal.verifier.verdict import Findings
+    from shoal.seen.file import File
+    from shoal.seen.findings import Findings
+    from shoal.seen.scan import Scan
 
 __all__ = ["check_bytes", "check_metadata", "check_values"]
 

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.errors import CannotCheck
-from shoal.verifier.arrays import spread, starts_of
-from shoal.verifier.fixes import rows_of
+from shoal.seen.arrays import spread, starts_of
+from shoal.seen.fixes import rows_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.claim import Claim
-    from shoal.verifier.fixes import Columns, Fixes
-    from shoal.verifier.point_scan import PointScan
-    from shoal.verifier.verdict import Findings
+    from shoal.seen.findings import Findings
+    from shoal.seen.fixes import Columns, Fixes
+    from shoal.seen.point_scan import PointScan
 
 __all__ = ["check_noise", "check_times", "compare_with_laplace"]
 

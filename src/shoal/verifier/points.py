@@ -9,17 +9,20 @@ from shoal.claim import Claim
 from shoal.errors import CannotCheck, SettingsError
 from shoal.release import Release
 from shoal.run import LOCAL, Run
+from shoal.seen.audit import read_owners
+from shoal.seen.file import POINT, open_file
+from shoal.seen.findings import Findings
+from shoal.seen.fixes import open_fixes
+from shoal.seen.header import read_header
+from shoal.seen.manifest import read_manifest
+from shoal.seen.point_scan import check_point_values, scan_point_release, scan_points
 from shoal.trajectories import Trajectories
-from shoal.verifier.audit import read_owners
-from shoal.verifier.fixes import open_fixes
-from shoal.verifier.header import check_header, read_header
-from shoal.verifier.integrity import check_manifest, check_point_counts, read_manifest, rounding
+from shoal.verifier.header import check_header
+from shoal.verifier.integrity import check_manifest, check_point_counts, rounding
 from shoal.verifier.leaks import check_bytes, check_metadata
 from shoal.verifier.noise import check_noise, check_times
 from shoal.verifier.order import check_owned, check_quantities
-from shoal.verifier.point_scan import check_point_values, scan_point_release, scan_points
-from shoal.verifier.published import POINT, open_file
-from shoal.verifier.verdict import Findings, Verdict
+from shoal.verifier.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,9 +33,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.reading.options import ReadOptions
+    from shoal.seen.fixes import Fixes
+    from shoal.seen.point_scan import PointScan
     from shoal.traces import Traces
-    from shoal.verifier.fixes import Fixes
-    from shoal.verifier.point_scan import PointScan
 
 __all__ = ["holds_points", "verify_points"]
 
@@ -83,7 +86,7 @@ def verify_points(
     with run.stage("reading the release"):
         opened = _open(findings, release, claim, run=run)
     if opened is None:
-        return findings.verdict(Claim("none", why="unreadable"))
+        return Verdict.of(findings, Claim("none", why="unreadable"))
     audit = opened.audit if audit is None else audit
     noisy = opened.claim.name == "geo-indistinguishability"
     if noisy and audit is None:
@@ -100,7 +103,7 @@ def verify_points(
     with run.stage("checking records and owners"):
         _check_audit(findings, opened, fixes, audit)
     _note_result(findings, opened.claim, len(fixes.labels))
-    return findings.verdict(opened.claim, opened.claim if noisy else Claim("none"))
+    return Verdict.of(findings, opened.claim, opened.claim if noisy else Claim("none"))
 
 
 def _open(findings: Findings, release: str | Path | Release, claim: Claim | None, *, run: Run) -> _Opened | None:

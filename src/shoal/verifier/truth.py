@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.run import LOCAL, Run
-from shoal.verifier.arrays import ROWS, blocks, fresh, spread
-from shoal.verifier.search import hold, mark_boxes
+from shoal.seen.arrays import ROWS, blocks, fresh, spread
+from shoal.seen.index import hold, mark_boxes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
-    from shoal.verifier.audit import Witnesses
-    from shoal.verifier.crowd import Crowd
-    from shoal.verifier.original import Original
-    from shoal.verifier.records import Catalogue, Records
-    from shoal.verifier.verdict import Findings
+    from shoal.seen.audit import Witnesses
+    from shoal.seen.findings import Findings
+    from shoal.seen.original import Original
+    from shoal.seen.people import Crowd
+    from shoal.seen.records import Catalogue, Records
 
 __all__ = ["check_boxes", "check_each", "check_members", "check_some", "check_suppressed", "check_whole"]
 

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.run import LOCAL, Run
-from shoal.verifier.arrays import distinct, starts_of
-from shoal.verifier.cover import cover_pairs
+from shoal.seen.arrays import distinct, starts_of
+from shoal.seen.cover import cover_pairs
 from shoal.verifier.windows_search import look_through
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.verifier.audit import Witnesses
-    from shoal.verifier.original import Original
-    from shoal.verifier.records import Catalogue
-    from shoal.verifier.verdict import Findings
+    from shoal.seen.audit import Witnesses
+    from shoal.seen.findings import Findings
+    from shoal.seen.original import Original
+    from shoal.seen.records import Catalogue
     from shoal.verifier.windows_search import WindowTally
 
 __all__ = ["Windows", "check_windows", "two_digits_up"]

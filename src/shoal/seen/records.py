@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.run import LOCAL, Run
-from shoal.verifier.arrays import blocks, fresh, spread, starts_of
+from shoal.seen.arrays import blocks, fresh, spread, starts_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

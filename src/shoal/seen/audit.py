@@ -12,16 +12,16 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from shoal.errors import CannotCheck
-from shoal.verifier.arrays import distinct, fresh
+from shoal.seen.arrays import distinct, fresh
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
 
-    from shoal.verifier.crowd import Crowd
-    from shoal.verifier.records import Catalogue
-    from shoal.verifier.verdict import Findings
+    from shoal.seen.findings import Findings
+    from shoal.seen.people import Crowd
+    from shoal.seen.records import Catalogue
 
 __all__ = ["Witnesses", "read_audit", "read_owners"]
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.run import LOCAL, Run
-from shoal.verifier.header import parse_json
+from shoal.seen.header import parse_json
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.verifier.grid import Grid
-    from shoal.verifier.published import Columns
-    from shoal.verifier.verdict import Findings
+    from shoal.seen.file import Columns
+    from shoal.seen.findings import Findings
+    from shoal.seen.grid import Grid
 
 __all__ = ["Polygons"]
 

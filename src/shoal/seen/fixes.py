@@ -11,9 +11,9 @@ import pyarrow as pa
 from shoal.arrow import to_arrow_array
 from shoal.errors import CannotCheck, InputError, TooLarge
 from shoal.memory import available_bytes
+from shoal.seen.arrays import fresh, starts_of
+from shoal.seen.grid import Grid
 from shoal.traces import Traces
-from shoal.verifier.arrays import fresh, starts_of
-from shoal.verifier.grid import Grid
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

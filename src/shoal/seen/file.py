@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from shoal.arrow import from_arrow_array
 from shoal.errors import CannotCheck
-from shoal.verifier.header import parse_json
+from shoal.seen.header import parse_json
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from shoal.verifier.verdict import Findings
+    from shoal.seen.findings import Findings
 
 __all__ = ["BOX", "POINT", "Columns", "File", "open_file", "read_columns", "read_points"]
 

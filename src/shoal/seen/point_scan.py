@@ -10,16 +10,16 @@ import numpy as np
 
 from shoal.parallel import ahead
 from shoal.run import LOCAL, Run
-from shoal.verifier.arrays import fresh
-from shoal.verifier.published import read_points
-from shoal.verifier.scan import report_form
+from shoal.seen.arrays import fresh
+from shoal.seen.file import read_points
+from shoal.seen.scan import report_form
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.release import Release
-    from shoal.verifier.published import Columns, File
-    from shoal.verifier.verdict import Findings
+    from shoal.seen.file import Columns, File
+    from shoal.seen.findings import Findings
 
 __all__ = ["PointScan", "check_point_values", "scan_point_release", "scan_points"]
 

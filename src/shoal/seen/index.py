@@ -12,14 +12,14 @@ import numpy as np
 
 from shoal.jit import jit
 from shoal.run import LOCAL, Run
-from shoal.verifier.arrays import spread, starts_of
+from shoal.seen.arrays import spread, starts_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.jit import Ints, Ints32
-    from shoal.verifier.original import Original
-    from shoal.verifier.records import Records
+    from shoal.seen.original import Original
+    from shoal.seen.records import Records
 
 __all__ = ["BoxIndex", "Held", "Pairs", "covering", "hold", "holders", "index_boxes", "index_rarest", "mark_boxes"]
 

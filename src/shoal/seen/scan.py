@@ -10,19 +10,19 @@ import numpy as np
 
 from shoal.parallel import ahead
 from shoal.run import LOCAL, Run
-from shoal.verifier.arrays import fresh, narrow, spread, starts_of
-from shoal.verifier.geometry import Polygons
-from shoal.verifier.published import read_columns
-from shoal.verifier.records import Records, catalogue
+from shoal.seen.arrays import fresh, narrow, spread, starts_of
+from shoal.seen.file import read_columns
+from shoal.seen.polygons import Polygons
+from shoal.seen.records import Records, catalogue
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.release import Release
-    from shoal.verifier.grid import Grid
-    from shoal.verifier.published import Columns, File
-    from shoal.verifier.records import Catalogue
-    from shoal.verifier.verdict import Findings
+    from shoal.seen.file import Columns, File
+    from shoal.seen.findings import Findings
+    from shoal.seen.grid import Grid
+    from shoal.seen.records import Catalogue
 
 __all__ = ["Scan", "records_of_release", "report_form", "scan_file"]
 
