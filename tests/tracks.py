@@ -44,7 +44,8 @@ def walk(seed, *, corner=(116.4, 39.9), fixes=60, pace_m=80.0, gap_ms=10_000, st
 
 def records_of(release):
     """The records of a release in memory, as lists of (ms, lng, lat)."""
-    rows = list(zip(*(getattr(release.points, name).tolist() for name in ("ms", "lng", "lat")), strict=True))
+    places = getattr(release, "points", release)  # or what was published, or traces
+    rows = list(zip(places.ms.tolist(), places.lng.tolist(), places.lat.tolist(), strict=True))
     return [rows[a:b] for a, b in pairwise(release.offsets.tolist())]
 
 

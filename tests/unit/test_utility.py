@@ -99,7 +99,7 @@ def test_evaluate_points_and_boxes(tmp_path):
     without = shoal.evaluate(original, tmp_path / "p.parquet", queries=100)
     assert without.spatial_error_m is None
     assert without.query_distortion == found.query_distortion
-    boxes = shoal.Uniform(cell="1km", slot="10min").anonymize(shoal.read(original))
+    boxes = shoal.Uniform(to_cell="1km", to_slot="10min").anonymize(shoal.read(original))
     coarse = shoal.evaluate(traces, boxes, queries=100)
     assert coarse.records == 20
     assert coarse.spatial_error_m > found.spatial_error_m

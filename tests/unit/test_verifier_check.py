@@ -21,8 +21,9 @@ from shoal.release import Members, Release
 from shoal.seen import polygons as geometry
 from shoal.seen.findings import Findings
 from shoal.seen.grid import Grid
-from shoal.verifier import check, verify
+from shoal.verifier import boxes, verify
 from shoal.verifier.header import _is_plain_claim, check_header
+from shoal.verifier.subject import declared_suppressed
 from tests.releases import FRAME, Record, bounds, grouped, merge, people_of, ring, samples_of, toy_people
 
 K = 3
@@ -133,17 +134,17 @@ def test_degrees_need_a_release_with_geography():
 def test_how_much_is_said_to_be_suppressed():
     in_memory = SimpleNamespace(counts=None, suppressed=5)
     written = SimpleNamespace(counts={"samples_suppressed": 1_200}, suppressed=0)
-    assert check._declared(in_memory, None) == (5, 0)
-    assert check._declared(in_memory, 7) == (7, 0)
-    assert check._declared(written, None) == (1_200, 50)
-    assert check._declared(written, 1_234) == (1_234, 0)
+    assert declared_suppressed(in_memory, None) == (5, 0)
+    assert declared_suppressed(in_memory, 7) == (7, 0)
+    assert declared_suppressed(written, None) == (1_200, 50)
+    assert declared_suppressed(written, 1_234) == (1_234, 0)
 
 
 def test_which_windows_are_checked():
     def asked(tau, epsilon, claim, tau_s=None):
         findings = Findings()
         header = SimpleNamespace(claim=claim, tau_s=claim.tau_s or tau_s, epsilon_s=claim.epsilon_s)
-        return check._asked_windows(findings, 2, tau, epsilon, header), findings.messages
+        return boxes._asked_windows(findings, 2, tau, epsilon, header), findings.messages
 
     cover = Claim("kte-cover", k=2, tau_s=3600)
     assert asked(None, None, Claim("cover", k=2)) == (None, [])
@@ -164,7 +165,7 @@ def test_which_k_is_checked():
     def asked(k, stated, name="cover", why=None):
         findings = Findings()
         claim = SimpleNamespace(name=name, why=why)
-        return check._asked_k(findings, k, SimpleNamespace(k=stated, claim=claim)), findings.messages
+        return boxes._asked_k(findings, k, SimpleNamespace(k=stated, claim=claim)), findings.messages
 
     assert asked(None, 3) == (3, [])
     assert asked(5, 3) == (5, [])

@@ -30,12 +30,13 @@ from shoal.seen import original, scan
 from shoal.seen import people as crowd
 from shoal.seen import polygons as geometry
 from shoal.seen.arrays import blocks
-from shoal.seen.file import BOX, POINT, Columns, open_file, read_columns, read_points
+from shoal.seen.file import BOX, POINT, Batch, open_file, read_columns, read_points
 from shoal.seen.findings import Findings
 from shoal.seen.grid import Grid
 from shoal.seen.original import Original, arranged, from_events, from_trajectories
 from shoal.seen.people import Crowd, crowd_of, open_crowd
 from shoal.seen.polygons import Polygons
+from shoal.seen.records import records_of_release
 from shoal.seen.scan import report_form, scan_file
 from shoal.trajectories import Trajectories
 from shoal.verifier import leaks, verify
@@ -120,7 +121,7 @@ def squares_with(squares, polygons):
     names = ("x_min", "y_min", "x_max", "y_max")
     edges = np.array(squares, dtype=np.int32).reshape(-1, 4)
     values = {name: edges[:, n] for n, name in enumerate(names)}
-    return Columns(np.ones(len(edges), dtype=bool), values, pa.array(polygons, pa.binary()))
+    return Batch(np.ones(len(edges), dtype=bool), values, pa.array(polygons, pa.binary()))
 
 
 def geo_of(**column):
@@ -467,7 +468,7 @@ def test_values_missing_or_of_another_form_are_told():
         assert (findings.problems, findings.checked) == ([], ["leaks"])
 
 
-# Columns as they are published
+# Batch as they are published
 
 
 def rows_of(*rows, crs=None, count=None):
@@ -868,7 +869,7 @@ def values_of(**values):
     whole = values.pop("whole", None)
     arrays = {name: np.array(column) for name, column in values.items()}
     size = len(next(iter(arrays.values())))
-    return Columns(np.ones(size, dtype=bool) if whole is None else np.array(whole), arrays, None)
+    return Batch(np.ones(size, dtype=bool) if whole is None else np.array(whole), arrays, None)
 
 
 def test_order_is_seen_across_batches():
@@ -1022,7 +1023,7 @@ def test_records_of_a_release_in_memory():
             claim=Claim("cover", k=2),
             multiplicity=multiplicity,
         )
-        return scan.records_of_release(release, run=Run(threads=1))
+        return records_of_release(release, run=Run(threads=1))
 
     rows = [[1, 2, 3, 4, 5, 6], [7, 8, 9, 10, 11, 12], [1, 2, 3, 4, 5, 7]]
     plain = records(0, rows)

@@ -15,6 +15,7 @@ from shoal.attacks.scene import Scene, open_scene
 from shoal.attacks.window import window_attack
 from shoal.errors import CannotCheck, SettingsError
 from shoal.run import LOCAL, Run
+from shoal.seen.opened import open_release
 from shoal.seen.pairs import Pairs, open_pairs
 from shoal.trajectories import Trajectories
 
@@ -36,6 +37,7 @@ __all__ = [
     "attack",
     "known_attacks",
     "open_pairs",
+    "open_release",
     "open_scene",
     "play",
 ]

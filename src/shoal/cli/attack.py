@@ -7,14 +7,13 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from shoal.attacks import ATTACKS, Outcome, Pairs, Scene, known_attacks, open_pairs, open_scene, play
+from shoal.attacks import ATTACKS, Outcome, Pairs, Scene, known_attacks, open_pairs, open_release, open_scene, play
 from shoal.attacks.knowledge import percent
 from shoal.cli.console import show, show_columns, show_json, working
 from shoal.cli.options import Reading, Running, read_options_of
 from shoal.errors import SettingsError
 from shoal.tables import refuse_table, save_rows
 from shoal.units import parse_metres, parse_seconds
-from shoal.verifier.points import holds_points
 
 __all__ = ["attack"]
 
@@ -77,7 +76,7 @@ def attack(
     """Play the adversary; 0 the promise was kept, 1 it was not, 2 (raised) could not be played."""
     if len(paths) < 2:
         raise SettingsError("name the ORIGINAL and, last, the RELEASE: shoal attack events.csv release.parquet")
-    named = _named(attack) or (["poi"] if holds_points(paths[-1]) else [])
+    named = _named(attack) or (["poi"] if open_release(paths[-1]).layout == "points" else [])
     settings: dict[str, Any] = {"points": points, "locations": locations, "knows": knows}
     settings |= {"tau_s": _seconds(tau), "epsilon_s": _seconds(epsilon), "stay_s": _seconds(stay)}
     settings |= {"diameter_m": _metres(diameter), "match_m": _metres(match)}
@@ -153,7 +152,7 @@ def _refuse_unused(names: list[str], settings: dict[str, Any], other: Path | Non
 def _refuse_points(names: list[str], release: Path) -> None:
     """Raise for attacks on boxes where the release holds points."""
     boxes = [name for name in names if not ATTACKS[name].on_traces]
-    if boxes and holds_points(release):
+    if boxes and open_release(release).layout == "points":
         raise SettingsError(f"the release holds points, and {', '.join(boxes)} needs boxes; give --attack poi")
 
 

@@ -12,7 +12,7 @@ from shoal.seen.header import parse_json
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.seen.file import Columns
+    from shoal.seen.file import Batch
     from shoal.seen.findings import Findings
     from shoal.seen.grid import Grid
 
@@ -35,7 +35,7 @@ class Polygons:
         self.turns = [(np.arange(5) * step + start) % 4 for start in range(4) for step in (1, -1)]
         self.low, self.high = np.full(2, np.inf), np.full(2, -np.inf)
 
-    def look(self, columns: Columns, grid: Grid, run: Run = LOCAL) -> None:
+    def look(self, columns: Batch, grid: Grid, run: Run = LOCAL) -> None:
         """Compare some rows' polygons with their boxes."""
         polygons = _parse(columns.geometry)
         if polygons is None or grid.crs is None:

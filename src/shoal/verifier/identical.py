@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from shoal.seen.audit import Witnesses
     from shoal.seen.findings import Findings
-    from shoal.seen.index import Pairs
+    from shoal.seen.index import CoverPairs
     from shoal.seen.people import Crowd
     from shoal.seen.records import Catalogue, Records
 
@@ -78,7 +78,7 @@ def check_identical(
     findings.figures["min_cover"] = 0 if left_out else findings.figures["min_group"]
 
 
-def _pairs(people: Crowd, unique: Records, *, whole: bool, run: Run) -> Iterator[tuple[int, Pairs]]:
+def _pairs(people: Crowd, unique: Records, *, whole: bool, run: Run) -> Iterator[tuple[int, CoverPairs]]:
     """Yield who has a sample in every box of which record, block by block, with the index of the block's first user."""
     index = None
     for start, part in people.parts():

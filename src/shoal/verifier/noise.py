@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
     from shoal.claim import Claim
     from shoal.seen.findings import Findings
-    from shoal.seen.fixes import Columns, Fixes
+    from shoal.seen.fixes import Fixes
     from shoal.seen.point_scan import PointScan
+    from shoal.seen.track import Track
 
 __all__ = ["check_noise", "check_times", "compare_with_laplace"]
 
@@ -53,7 +54,7 @@ def check_times(
     return None if moved or twice else rows
 
 
-def _kept(fixes: Fixes, scan: PointScan) -> tuple[Columns, tuple[NDArray[Any], ...]]:
+def _kept(fixes: Fixes, scan: PointScan) -> tuple[Track, tuple[NDArray[Any], ...]]:
     if fixes.columns is None or scan.columns is None:
         raise CannotCheck("points and fixes must be kept to compare them")
     return fixes.columns, scan.columns
