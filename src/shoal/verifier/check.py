@@ -51,30 +51,31 @@ def verify(
 ) -> Verdict:
     """Check a release against the original it was made from.
 
-    Input: the original (files, or Trajectories on the release's grid), the release (a file, or one in memory,
-    whose file can't be checked then), and what it was made with: the reading `options`, whose fields may be given
-    as keywords too (`tz="America/New_York"`), and, where the release itself does not say, `crs` and `claim`. `k`
-    may ask for more than is claimed, not for less; `tau` and `epsilon` (seconds, or text such as "60min") ask for
-    windows of that length and leakage up to that: see `Windows` and `_asked_windows`. With the private `audit` file
-    truth and suppression are checked too; `suppressed` is the exact number of suppressed samples, if it is known
-    (from the private run record); where nobody states any, there are none. `exact` counts cover beyond k. `memory` is
-    what the check may take, in bytes (None: what is available). Releases of points are checked by `verify_points`.
+    Input: the original (files; for boxes also Trajectories on the release's grid, for points Traces), the release (a
+    file, or one in memory, whose file can't be checked then), and what it was made with: the reading `options`, whose
+    fields may be given as keywords too (`tz="America/New_York"`), and, where the release itself does not say, `crs` and
+    `claim`. `k` may ask for more than is claimed, not for less; `tau` and `epsilon` (seconds, or text such as "60min")
+    ask for windows of that length and leakage up to that. With the private `audit` file truth and suppression are
+    checked too, and the noise of points; `suppressed` is the exact number of suppressed samples, if it is known (from
+    the private run record); where nobody states any, there are none. `exact` counts cover beyond k.
     Output: a `Verdict`; `CannotCheck` if no verdict is possible.
     Guarantee: `ok` only if the claim was checked and every check that could run passed; what could not is said. The
-    verdict is the same whatever `memory` and `threads` are; claims other than identical groups need everybody's
+    verdict is the same whatever the memory and threads of `run`; claims other than identical groups need everybody's
     samples at once and raise `TooLarge` if these do not fit.
-    Nothing of `methods`, `neighbours` or `kernels` is used; only the parsing of files is shared.
+    Nothing of the code that makes releases is used; `shoal.verifier` lists what is shared with it: the parser of input
+    files, the types that flow, and tools.
     Cost: with an audit, two binary searches for each box of each member's record; without, for each candidate. In
     memory the boxes stay, 24 bytes each, identical records once; the original is gone through in parts.
 
     >>> import numpy as np, pyarrow as pa
-    >>> from shoal import Frame
+    >>> from shoal import Frame, Release, Trajectories
+    >>> from shoal.layouts import Boxes
     >>> grid = Frame(crs=None, cell_m=500, slot_s=1800)
     >>> ids = np.array([0, 1, 2], dtype=np.int64)
     >>> place = np.array([3, 4], dtype=np.int32)
     >>> people = Trajectories(ids, place, place, place, grid, pa.array(["ann", "bob"]))
     >>> box = np.array([[3, 4, 3, 4, 3, 4]], dtype=np.int32)
-    >>> both = Release(ids, np.concatenate([box, box]), grid, "by-hand", {"k": 2}, Claim("k-anonymity", k=2))
+    >>> both = Release(ids, Boxes(np.concatenate([box, box])), grid, "by-hand", {"k": 2}, Claim("k-anonymity", k=2))
     >>> verify(people, both).ok, verify(people, both, k=3).failures
     (True, ('identical',))
     >>> verify(people, both, tau="1h").figures["windows"]
