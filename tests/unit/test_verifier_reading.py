@@ -133,7 +133,7 @@ def seen(*batches, grid=GRID, geo=None):
     """Return the problems of polygons in batches of (squares, polygons)."""
     polygons, findings = Polygons(), Findings()
     for batch in batches:
-        polygons.look(squares_with(*batch), grid, 1)
+        polygons.look(squares_with(*batch), grid, Run(threads=1))
     polygons.report(findings, geo_of() if geo is None else geo)
     assert findings.checked == ["leaks"]
     return findings.problems
@@ -636,7 +636,7 @@ def test_numbers_and_times_of_another_tool_may_be_text(kind):
     for texts, wanted in ((["1.5"], pa.int64()), (["1970-01-01 00:00:00.0005"], TIME), (["noon"], TIME)):
         batch = pa.RecordBatch.from_arrays([pa.array(texts, kind)], ["uid" if wanted != TIME else "t_start"])
         with pytest.raises(CannotCheck) as caught:
-            published._typed_loosely(batch)
+            published._as_boxes(batch)
         assert str(caught.value) == (
             "the columns can't be read as boxes: uid and metres must be whole numbers, t_start and t_end timestamps or "
             "ISO 8601 text"
@@ -982,7 +982,7 @@ def test_the_middle_of_a_box_is_told_and_no_more(tmp_path):
 def test_the_middle_of_a_box_of_odd_length_is_the_earlier_one():
     odd = Counter()
     columns = values_of(t_start=[0, 3, -3], t_end=[3, 6, 0], datetime=[1, 4, -2], whole=[True] * 3)
-    scan._count_derived(odd, columns, BARE, 1)
+    scan._count_derived(odd, columns, BARE, Run(threads=1))
     assert odd == {"times": 0}
 
 
@@ -1108,7 +1108,7 @@ def test_trajectories_are_put_in_order(lists, in_order, origin, chunk):
     people = Trajectories(offsets, *flat.T.copy(), frame, pa.array(range(len(lists))))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(original, "_CHUNK", chunk)
-        made = from_trajectories(people, BARE, 1)
+        made = from_trajectories(people, BARE, Run(threads=1))
         if all(lists):
             ordered = all(a < b for own in lists for a, b in pairwise(own))
             assert original._is_sorted(offsets, people.t, people.x, people.y) == ordered
@@ -1121,9 +1121,9 @@ def test_trajectories_are_put_in_order(lists, in_order, origin, chunk):
 @pytest.mark.parametrize("grid", [Grid(CRS, 100, 60), Grid(None, 101, 60), Grid(None, 100, 61)])
 def test_trajectories_must_be_on_the_grid(grid):
     people = people_of([[(1, 2, 3)]], frame=Frame(crs=None, cell_m=100, slot_s=60))
-    assert len(from_trajectories(people, BARE, 1)) == 1
+    assert len(from_trajectories(people, BARE, Run(threads=1))) == 1
     with pytest.raises(CannotCheck, match="the trajectories are on another grid than the release"):
-        from_trajectories(people, grid, 1)
+        from_trajectories(people, grid, Run(threads=1))
 
 
 def events_of(rows, labels, *, degrees=False):
@@ -1148,7 +1148,7 @@ def test_events_are_put_on_the_grid(chunk, monkeypatch):
         (2, 7, np.inf, 0.0),
         (2, 8, 0.0, np.nan),
     ]
-    people = from_events(events_of(rows, ["a", "b", "c"]), ReadOptions(), BARE, 1)
+    people = from_events(events_of(rows, ["a", "b", "c"]), ReadOptions(), BARE, Run(threads=1))
     assert samples_by_label(people) == {"a": [(-1, 0, 0), (1, 1, -1)], "b": [(0, 2**31 - 1, 1 - 2**31)]}
     assert people.outside == {"no place in the CRS": 1, "min_samples": 0, "min_active_days": 0}
     assert people.rows_outside == {"no place in the CRS": 4}
@@ -1158,7 +1158,7 @@ def test_events_are_put_on_the_grid(chunk, monkeypatch):
 def test_degrees_are_put_on_the_grid():
     lng, lat = FRAME.degrees([150.0, -50.0], [250.0, -250.0])
     rows = [(0, 0, lng[0], lat[0]), (0, 60_000, lng[1], lat[1]), (1, 0, -64.0, -40.0)]
-    people = from_events(events_of(rows, ["a", "b"], degrees=True), ReadOptions(), GRID, 1)
+    people = from_events(events_of(rows, ["a", "b"], degrees=True), ReadOptions(), GRID, Run(threads=1))
     assert samples_by_label(people) == {"a": [(0, 1, 2), (1, -1, -3)]}
     assert people.rows_outside == {"no place in the CRS": 1}
 
@@ -1166,11 +1166,11 @@ def test_degrees_are_put_on_the_grid():
 def test_events_need_places():
     events = Events(np.zeros(1, np.int32), pa.array(["a"]), np.zeros(1, np.int64), *[np.zeros(1), None] * 2, None)
     with pytest.raises(CannotCheck, match="the original has no places that can be put on the grid"):
-        from_events(events, ReadOptions(), BARE, 1)
+        from_events(events, ReadOptions(), BARE, Run(threads=1))
 
 
 def test_no_events_are_nobody():
-    people = from_events(events_of([], ["a"]), ReadOptions(), BARE, 1)
+    people = from_events(events_of([], ["a"]), ReadOptions(), BARE, Run(threads=1))
     assert (len(people), len(people.labels), people.t.dtype) == (0, 0, np.int32)
     assert people.outside["no place in the CRS"] == 1
 
@@ -1179,7 +1179,7 @@ def test_slots_are_narrow_where_they_fit():
     for ms, kind in ((2**31 - 1, np.int32), (2**31, np.int64), (-(2**31), np.int32), (-(2**31) - 1, np.int64)):
         for others in ([], [(0, 0, 0.0, 0.0)]):
             people = from_events(
-                events_of([(0, ms * 1000, 0.0, 0.0), *others], ["a"]), ReadOptions(), Grid(None, 1, 1), 1
+                events_of([(0, ms * 1000, 0.0, 0.0), *others], ["a"]), ReadOptions(), Grid(None, 1, 1), Run(threads=1)
             )
             assert people.t.dtype == kind
             assert ms in people.t.tolist()
@@ -1194,7 +1194,7 @@ def test_who_has_few_samples_or_days_is_outside():
     )
 
     def kept(**options):
-        people = from_events(events, ReadOptions(**options), BARE, 1)
+        people = from_events(events, ReadOptions(**options), BARE, Run(threads=1))
         assert list(samples_by_label(people)) == people.labels.to_pylist()
         outside = people.outside
         assert outside.pop("no place in the CRS") == 0
