@@ -5,8 +5,8 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from shoal.verifier.original import Original
-from shoal.verifier.records import Records
+from shoal.seen.original import Original
+from shoal.seen.records import Records
 
 
 def starts(lists):

@@ -4,10 +4,10 @@ import numpy as np
 import pyarrow as pa
 
 from shoal.attacks import Scene
-from shoal.release import Claim
-from shoal.verifier.grid import Grid
-from shoal.verifier.original import Original
-from shoal.verifier.records import Records, catalogue
+from shoal.claim import Claim
+from shoal.seen.grid import Grid
+from shoal.seen.original import Original
+from shoal.seen.records import Records, catalogue
 from tests.releases import samples_of
 
 GRID = Grid(None, 100, 600)

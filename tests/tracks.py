@@ -44,8 +44,8 @@ def walk(seed, *, corner=(116.4, 39.9), fixes=60, pace_m=80.0, gap_ms=10_000, st
 
 def records_of(release):
     """The records of a release in memory, as lists of (ms, lng, lat)."""
-    columns = release.points.ms, release.points.lng, release.points.lat
-    rows = list(zip(*(column.tolist() for column in columns), strict=True))
+    places = getattr(release, "points", release)  # or what was published, or traces
+    rows = list(zip(places.ms.tolist(), places.lng.tolist(), places.lat.tolist(), strict=True))
     return [rows[a:b] for a, b in pairwise(release.offsets.tolist())]
 
 

@@ -7,9 +7,9 @@ import pytest
 import shoal
 from shoal.methods import make_method
 from shoal.pipeline import publish
-from shoal.verifier.cover import count_cover
-from shoal.verifier.original import Original
-from shoal.verifier.records import Records
+from shoal.seen.cover import count_cover
+from shoal.seen.original import Original
+from shoal.seen.records import Records
 from tests.oracle.many_covers import cover_counts
 
 

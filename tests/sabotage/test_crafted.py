@@ -11,10 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from shoal.errors import CannotCheck, SettingsError
-from shoal.verifier import check, verify
-from shoal.verifier.crowd import crowd_of
-from shoal.verifier.original import NO_PLACE, from_trajectories
-from shoal.verifier.published import open_file
+from shoal.seen.file import open_file
+from shoal.seen.original import NO_PLACE, from_trajectories
+from shoal.seen.people import crowd_of
+from shoal.verifier import boxes, verify
 from tests.releases import Draft, Record, grouped, merge, ring, samples_of, shuffled, toy_people
 
 K = 4
@@ -261,7 +261,7 @@ def test_a_crs_may_not_lose_more_than_may_be_suppressed(lost, limit, fails, tmp_
     def opened(original, options, grid, **how):
         return nullcontext(replace(crowd_of(from_trajectories(original, grid, 1)), rows_outside={NO_PLACE: lost}))
 
-    monkeypatch.setattr(check, "open_crowd", opened)
+    monkeypatch.setattr(boxes, "open_crowd", opened)
     path, audit = grouped(PEOPLE, K).write(tmp_path)
     verdict = verify(PEOPLE, path, audit=audit, max_suppressed=limit)
     assert verdict.failures == (("suppression",) if fails else ())

@@ -23,7 +23,7 @@ def folder(tmp_path_factory):
     traces = shoal.read_traces(folder / "in.parquet")
     made = {
         "noisy": shoal.GeoIndistinguishability(epsilon=EPSILON).anonymize(traces),
-        "smooth": shoal.Promesse(step_m=100).anonymize(traces),
+        "smooth": shoal.Promesse(step=100).anonymize(traces),
     }
     for name, release in made.items():
         release.write(folder / f"{name}.parquet", audit=folder / f"{name}-audit.parquet")
@@ -138,7 +138,7 @@ TEXTS = {
 
 @pytest.mark.parametrize("kind", TEXTS)
 def test_leaks_in_text(folder, tmp_path, kind):
-    made = shoal.Promesse(step_m=100).anonymize(shoal.read_traces(folder / "in.parquet"))
+    made = shoal.Promesse(step=100).anonymize(shoal.read_traces(folder / "in.parquet"))
     made.write(tmp_path / "r.csv")
     assert shoal.verify(folder / "in.parquet", tmp_path / "r.csv").ok
     (before, after), said = TEXTS[kind]

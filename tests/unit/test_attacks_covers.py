@@ -6,11 +6,13 @@ import pytest
 import shoal
 from shoal.attacks import attack, open_scene, play
 from shoal.attacks.covers import intersections
+from shoal.claim import Claim
 from shoal.errors import CannotCheck
-from shoal.release import Claim, Members, Release
+from shoal.layouts import Boxes
+from shoal.release import Members, Release
 from shoal.run import Run
-from shoal.verifier.arrays import blocks
-from shoal.verifier.cover import cover_pairs
+from shoal.seen.arrays import blocks
+from shoal.seen.cover import cover_pairs
 from tests.oracle import owner as oracle
 from tests.people import random_people
 from tests.releases import people_of
@@ -41,7 +43,7 @@ def by_hand(claim):
     boxes = np.array([[10, 13, 5, 6, 0, 5], [9, 12, 5, 6, 5, 9]], dtype=np.int32)
     members = Members(np.array([0, 1]), np.array([0, 2, 4]), np.array([0, 1, 1, 0]), people)
     return people, Release(
-        np.array([0, 1, 2]), boxes, people.frame, "by-hand", {"k": 2}, claim, samples=2, members=members
+        np.array([0, 1, 2]), Boxes(boxes), people.frame, "by-hand", {"k": 2}, claim, samples=2, members=members
     )
 
 

@@ -12,7 +12,7 @@ from shoal.attacks import open_scene, play
 from shoal.attacks.knowledge import shuffled
 from shoal.errors import CannotCheck, SettingsError
 from shoal.run import Run
-from shoal.verifier.grid import Grid
+from shoal.seen.grid import Grid
 from tests.draws import examples
 from tests.oracle import attacks as slow
 from tests.people import random_people

@@ -11,12 +11,14 @@ from shoal.attacks.features import FEATURES, victim_features
 from shoal.attacks.owner import owner_attack
 from shoal.attacks.posterior import Choices, contrasts, effective_sizes, expected_hits, fit, held_out_scores, posterior
 from shoal.attacks.rivals import rival_features
+from shoal.claim import Claim
 from shoal.errors import CannotCheck, SettingsError
+from shoal.layouts import Boxes
 from shoal.merge import k_merge
 from shoal.publishing.owners import with_random_owners
-from shoal.release import Claim, Members, Release
+from shoal.release import Members, Release
 from shoal.run import Run
-from shoal.verifier.cover import cover_pairs
+from shoal.seen.cover import cover_pairs
 from tests.draws import examples
 from tests.oracle import owner as oracle
 from tests.people import random_people
@@ -233,7 +235,7 @@ def planted(groups, k, *, blocks=6, seed=0, secret=False):
     )
     return people, Release(
         offsets=np.arange(len(records) + 1) * blocks * k,
-        boxes=np.array(records, dtype=np.int32).reshape(-1, 6),
+        layout=Boxes(np.array(records, dtype=np.int32).reshape(-1, 6)),
         frame=people.frame,
         method="planted",
         parameters={"k": k},

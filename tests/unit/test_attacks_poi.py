@@ -114,7 +114,7 @@ def test_raw_data_give_everything_away_and_promesse_hides_it():
     traces = traces_of(people)
     raw = Pairs(traces, Track(traces.offsets, traces.ms, traces.lng, traces.lat), np.arange(len(traces)))
     assert poi_scores(raw).means() == {"precision": 1.0, "recall": 1.0, "fscore": 1.0}
-    outcome = shoal.attack(traces, shoal.Promesse(step_m=200).anonymize(traces), "poi")
+    outcome = shoal.attack(traces, shoal.Promesse(step=200).anonymize(traces), "poi")
     assert outcome.rows[0]["fscore"] < 0.2
     assert outcome.rows[0]["control"] == 1.0
     assert outcome.victims == 8
@@ -144,7 +144,7 @@ def test_scores_are_those_of_the_definitions(seed):
 
 def test_what_can_not_be_played(tmp_path):
     traces = traces_of({n: walk(n) for n in range(3)})
-    release = shoal.Promesse(step_m=50).anonymize(traces)
+    release = shoal.Promesse(step=50).anonymize(traces)
     with pytest.raises(CannotCheck, match="no places"):
         shoal.attack(traces, release, "poi")
     with pytest.raises(SettingsError):

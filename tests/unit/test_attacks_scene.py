@@ -15,7 +15,7 @@ from shoal.attacks import ATTACKS, known_attacks, open_scene, play
 from shoal.attacks.outcome import Outcome, crowd, rate
 from shoal.errors import CannotCheck, SettingsError
 from shoal.reading.options import ReadOptions
-from shoal.verifier.cover import count_cover
+from shoal.seen.cover import count_cover
 from tests.people import random_people
 from tests.releases import CRS, grouped, ring, toy_people
 from tests.scenes import lists_of
@@ -126,7 +126,7 @@ def test_another_tools_release_with_the_box_columns_only(made, tmp_path, ending)
         pa_csv.write_csv(table, path, pa_csv.WriteOptions(quoting_style="none"))
     else:
         pq.write_table(table, path)
-    options = ReadOptions(crs=CRS, cell_m=100, slot_s=60)
+    options = ReadOptions(crs=CRS, cell=100, slot=60)
     outcome = shoal.attack(str(events), path, "points", options=options, k=3)
     own = shoal.attack(str(events), release, "points")
     assert outcome.rows == own.rows

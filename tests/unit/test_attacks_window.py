@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.attacks import open_scene, play
+from shoal.claim import Claim
 from shoal.errors import SettingsError
-from shoal.release import Claim
 from shoal.run import Run
 from tests.draws import examples
 from tests.oracle import attacks as slow

@@ -14,8 +14,8 @@ from shoal.errors import CannotCheck, SettingsError
 from shoal.frame import transformer
 from shoal.kernels.noise import laplace_radius
 from shoal.run import Run
+from shoal.seen.findings import Findings
 from shoal.verifier.noise import compare_with_laplace
-from shoal.verifier.verdict import Findings
 from tests.draws import examples
 from tests.tracks import GEOD, records_of, table_of, traces_of, walk
 

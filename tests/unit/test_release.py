@@ -6,8 +6,9 @@ import pytest
 
 from shoal.claim import CLAIMS, Claim
 from shoal.errors import SettingsError
-from shoal.verifier.header import check_header, read_header
-from shoal.verifier.verdict import Findings
+from shoal.seen.findings import Findings
+from shoal.seen.header import read_header
+from shoal.verifier.header import check_header
 from shoal.verifier.windows import two_digits_up
 from tests.releases import CRS
 

@@ -35,7 +35,7 @@ def test_distances_to_the_line_are_those_of_plain_loops(seed, corner, fixes):
 
 def test_of_many_points_some_are_drawn():
     traces = traces_of({n: walk(n, fixes=100) for n in range(4)})
-    pairs = open_pairs(traces, shoal.Promesse(step_m=50).anonymize(traces))
+    pairs = open_pairs(traces, shoal.Promesse(step=50).anonymize(traces))
     every = spatial_errors(pairs)
     some = spatial_errors(pairs, most=40, seed=1)
     assert len(some) == 40 < len(every)
@@ -92,7 +92,7 @@ def test_evaluate_points_and_boxes(tmp_path):
     original = tmp_path / "in.parquet"
     pq.write_table(table_of({n: walk(n, fixes=300) for n in range(20)}), original)
     traces = shoal.read_traces(original)
-    shoal.Promesse(step_m=100).anonymize(traces).write(tmp_path / "p.parquet", audit=tmp_path / "pa.parquet")
+    shoal.Promesse(step=100).anonymize(traces).write(tmp_path / "p.parquet", audit=tmp_path / "pa.parquet")
     found = shoal.evaluate(original, tmp_path / "p.parquet", audit=tmp_path / "pa.parquet", queries=100)
     assert found.spatial_error_m < 40
     assert found.points == pq.read_metadata(tmp_path / "p.parquet").num_rows
@@ -100,7 +100,7 @@ def test_evaluate_points_and_boxes(tmp_path):
     without = shoal.evaluate(original, tmp_path / "p.parquet", queries=100)
     assert without.spatial_error_m is None
     assert without.query_distortion == found.query_distortion
-    boxes = shoal.Uniform(cell_m="1km", slot_s="10min").anonymize(shoal.read(original))
+    boxes = shoal.Uniform(to_cell="1km", to_slot="10min").anonymize(shoal.read(original))
     coarse = shoal.evaluate(traces, boxes, queries=100)
     assert coarse.records == 20
     assert coarse.spatial_error_m > found.spatial_error_m
@@ -111,8 +111,8 @@ def test_records_belong_to_the_part_of_their_time():
     people = {
         n: walk(n, fixes=100) + [(ms + day, lng, lat) for ms, lng, lat in walk(n + 50, fixes=100)] for n in range(4)
     }
-    traces = traces_of(people, split_gap_s="4h")
-    release = shoal.Promesse(step_m=100).anonymize(traces)
+    traces = traces_of(people, split_gap="4h")
+    release = shoal.Promesse(step=100).anonymize(traces)
     pairs = open_pairs(traces, release)
     assert pairs.traces.tolist() == list(range(8))
     assert spatial_errors(pairs).mean() < 40
@@ -120,7 +120,7 @@ def test_records_belong_to_the_part_of_their_time():
 
 def test_what_can_not_be_evaluated(tmp_path):
     traces = traces_of({n: walk(n) for n in range(3)})
-    release = shoal.Promesse(step_m=50).anonymize(traces)
+    release = shoal.Promesse(step=50).anonymize(traces)
     other = traces_of({f"x{n}": walk(n) for n in range(3)})
     with pytest.raises(CannotCheck, match="audit"):
         open_pairs(other, release)

@@ -14,13 +14,14 @@ from scipy.special import ndtr
 
 from shoal.errors import CannotCheck
 from shoal.run import Run
-from shoal.verifier import audit, order, truth
-from shoal.verifier import records as records_module
-from shoal.verifier.arrays import blocks
-from shoal.verifier.audit import Witnesses, read_audit, read_owners
-from shoal.verifier.crowd import Crowd, crowd_of
-from shoal.verifier.records import Catalogue, catalogue
-from shoal.verifier.verdict import Findings
+from shoal.seen import audit
+from shoal.seen import records as records_module
+from shoal.seen.arrays import blocks
+from shoal.seen.audit import Witnesses, read_audit, read_owners
+from shoal.seen.findings import Findings
+from shoal.seen.people import Crowd, crowd_of
+from shoal.seen.records import Catalogue, catalogue
+from shoal.verifier import order, truth
 from tests.draws import examples
 from tests.parts import is_sound, original, records_of, starts
 

@@ -10,14 +10,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from shoal.claim import Claim
 from shoal.errors import CannotCheck, NotVerified, SettingsError
 from shoal.frame import Frame
+from shoal.layouts import Boxes
 from shoal.reading.options import ReadOptions
-from shoal.release import Claim, Members, Release
-from shoal.verifier import check, geometry, verify
-from shoal.verifier.grid import Grid
+from shoal.release import Members, Release
+from shoal.seen import polygons as geometry
+from shoal.seen.findings import Findings
+from shoal.seen.grid import Grid
+from shoal.verifier import boxes, verify
 from shoal.verifier.header import _is_plain_claim, check_header
-from shoal.verifier.verdict import Findings
+from shoal.verifier.subject import declared_suppressed
 from tests.releases import FRAME, Record, bounds, grouped, merge, people_of, ring, samples_of, toy_people
 
 K = 3
@@ -36,7 +40,7 @@ def in_memory(draft, *, members=True):
     )
     return Release(
         offsets=np.concatenate([[0], np.cumsum(counts)]),
-        boxes=np.array([box for record in draft.records for box in record.boxes], dtype=np.int32),
+        layout=Boxes(np.array([box for record in draft.records for box in record.boxes], dtype=np.int32)),
         frame=draft.people.frame,
         method="by-hand",
         parameters={"k": draft.k},
@@ -128,17 +132,17 @@ def test_degrees_need_a_release_with_geography():
 def test_how_much_is_said_to_be_suppressed():
     in_memory = SimpleNamespace(counts=None, suppressed=5)
     written = SimpleNamespace(counts={"samples_suppressed": 1_200}, suppressed=0)
-    assert check._declared(in_memory, None) == (5, 0)
-    assert check._declared(in_memory, 7) == (7, 0)
-    assert check._declared(written, None) == (1_200, 50)
-    assert check._declared(written, 1_234) == (1_234, 0)
+    assert declared_suppressed(in_memory, None) == (5, 0)
+    assert declared_suppressed(in_memory, 7) == (7, 0)
+    assert declared_suppressed(written, None) == (1_200, 50)
+    assert declared_suppressed(written, 1_234) == (1_234, 0)
 
 
 def test_which_windows_are_checked():
     def asked(tau, epsilon, claim, tau_s=None):
         findings = Findings()
         header = SimpleNamespace(claim=claim, tau_s=claim.tau_s or tau_s, epsilon_s=claim.epsilon_s)
-        return check._asked_windows(findings, 2, tau, epsilon, header), findings.messages
+        return boxes._asked_windows(findings, 2, tau, epsilon, header), findings.messages
 
     cover = Claim("kte-cover", k=2, tau_s=3600)
     assert asked(None, None, Claim("cover", k=2)) == (None, [])
@@ -159,7 +163,7 @@ def test_which_k_is_checked():
     def asked(k, stated, name="cover", why=None):
         findings = Findings()
         claim = SimpleNamespace(name=name, why=why)
-        return check._asked_k(findings, k, SimpleNamespace(k=stated, claim=claim)), findings.messages
+        return boxes._asked_k(findings, k, SimpleNamespace(k=stated, claim=claim)), findings.messages
 
     assert asked(None, 3) == (3, [])
     assert asked(5, 3) == (5, [])
@@ -250,7 +254,7 @@ def test_another_tools_release(tmp_path):
     events = write_events(PEOPLE, tmp_path / "events.parquet")
     with pytest.raises(CannotCheck, match="--crs"):
         verify(events, path, k=K)
-    options = ReadOptions(cell_m=100, slot_s=60)
+    options = ReadOptions(cell=100, slot=60)
     with pytest.raises(CannotCheck, match="--k"):
         verify(events, path, options=options, crs=FRAME.crs)
     verdict = verify(events, path, k=K, options=options, crs=FRAME.crs)
@@ -265,10 +269,10 @@ def test_the_grid_of_another_tools_release_may_all_be_in_the_options(tmp_path):
     path = tmp_path / "other.parquet"
     pq.write_table(ring(PEOPLE, K).table(), path)
     events = write_events(PEOPLE, tmp_path / "events.parquet")
-    verdict = verify(events, path, k=K, options=ReadOptions(crs=FRAME.crs, cell_m=100, slot_s=60))
+    verdict = verify(events, path, k=K, options=ReadOptions(crs=FRAME.crs, cell=100, slot=60))
     assert verdict.ok, verdict.messages
     with pytest.raises(CannotCheck, match="--cell and --slot"):
-        verify(events, path, k=K, options=ReadOptions(crs=FRAME.crs, cell_m=100))
+        verify(events, path, k=K, options=ReadOptions(crs=FRAME.crs, cell=100))
 
 
 def test_a_claim_given_must_be_the_files_own(tmp_path):
@@ -370,7 +374,7 @@ def test_reading_options_are_keywords_too(tmp_path):
         verify(events, path, min_sample=2)
     other = tmp_path / "other.parquet"
     pq.write_table(ring(PEOPLE, K).table(), other)
-    assert verify(events, other, k=K, crs=FRAME.crs, cell_m="100m", slot_s=60, min_samples=2).ok
+    assert verify(events, other, k=K, crs=FRAME.crs, cell="100m", slot=60, min_samples=2).ok
 
 
 @pytest.mark.parametrize("claim", ["", "[1]", '{"format": 2}', '{"format": 1, "cell_m": 0}'])

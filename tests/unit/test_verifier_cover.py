@@ -9,14 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.verifier import cover, search, verify
-from shoal.verifier.arrays import blocks
-from shoal.verifier.audit import Witnesses
-from shoal.verifier.cover import check_concealment, complete_reach, count_cover, cover_pairs, tally_cover
-from shoal.verifier.original import Original, arranged
-from shoal.verifier.records import catalogue
-from shoal.verifier.search import covering, hold, holders, index_boxes, index_rarest, mark_boxes
-from shoal.verifier.verdict import Findings
+from shoal.seen import cover as seen_cover
+from shoal.seen import index as search
+from shoal.seen.arrays import blocks
+from shoal.seen.audit import Witnesses
+from shoal.seen.cover import complete_reach, count_cover, cover_pairs, tally_cover
+from shoal.seen.findings import Findings
+from shoal.seen.index import covering, hold, holders, index_boxes, index_rarest, mark_boxes
+from shoal.seen.original import Original, arranged
+from shoal.seen.records import catalogue
+from shoal.verifier import cover, verify
+from shoal.verifier.cover import check_concealment
 from tests import parts
 from tests.draws import examples
 from tests.oracle import cover as oracle
@@ -213,7 +216,7 @@ def test_counts_do_not_depend_on_the_size_of_blocks(monkeypatch):
     people = people_of([[(t, u % 3, u % 2) for t in range(u % 4 + 1)] for u in range(20)])
     records = records_of([merge(people, [u, (u + 1) % 20]) for u in range(20)])
     whole = count_cover(original_of(people), records, np.arange(20))
-    monkeypatch.setattr(cover, "_USERS", 3)
+    monkeypatch.setattr(seen_cover, "_USERS", 3)
     monkeypatch.setattr(search, "_QUERIES", 2)
     assert count_cover(original_of(people), records, np.arange(20)).tolist() == whole.tolist()
     assert whole.max() > 1

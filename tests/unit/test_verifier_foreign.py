@@ -7,9 +7,9 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
 
+from shoal.claim import Claim
 from shoal.errors import CannotCheck
 from shoal.reading.options import ReadOptions
-from shoal.release import Claim
 from shoal.verifier import verify
 from tests.kte import EPOCH, hide, walkers
 from tests.releases import FRAME, grouped, ring, toy_people
@@ -114,5 +114,5 @@ def test_a_grid_must_be_named_for_files(tmp_path):
     pa_csv.write_csv(minimal(ring(PEOPLE, K)), path)
     with pytest.raises(CannotCheck, match="--crs, --cell and --slot"):
         verify(events, path, claim=Claim("cover", k=K))
-    verdict = verify(events, path, claim=Claim("cover", k=K), options=ReadOptions(crs=FRAME.crs, cell_m=100, slot_s=60))
+    verdict = verify(events, path, claim=Claim("cover", k=K), options=ReadOptions(crs=FRAME.crs, cell=100, slot=60))
     assert verdict.ok, verdict.messages

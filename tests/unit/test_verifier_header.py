@@ -9,20 +9,27 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from shoal.claim import Claim
 from shoal.errors import CannotCheck, NotVerified, SettingsError
-from shoal.points import PointRelease
+from shoal.layouts import Boxes, Points
 from shoal.reading.options import ReadOptions
-from shoal.release import Claim, Members, Release
+from shoal.release import Members, Release
 from shoal.run import Run
+from shoal.seen.findings import Findings
+from shoal.seen.grid import Grid
+from shoal.seen.header import Header, parse_json, read_header, truth_level
+from shoal.seen.manifest import read_manifest
+from shoal.seen.opened import open_release
 from shoal.traces import Traces
-from shoal.verifier import check, measured, verify
-from shoal.verifier.check import _Opened
-from shoal.verifier.grid import Grid
-from shoal.verifier.header import Header, check_header, parse_json, read_header, truth_level
-from shoal.verifier.integrity import check_counts, check_manifest, check_point_counts, read_manifest, rounding
+from shoal.verifier import boxes, check, measured, verify
+from shoal.verifier.boxes import BoxSubject
+from shoal.verifier.header import check_header
+from shoal.verifier.integrity import check_counts, check_manifest, check_point_counts, rounding
 from shoal.verifier.measured import with_measured_claim
-from shoal.verifier.verdict import Findings, Verdict
-from shoal.verifier.windows import Windows
+from shoal.verifier.points import PointSubject
+from shoal.verifier.subject import Given, Opened, declared_suppressed, open_stated
+from shoal.verifier.verdict import Verdict
+from shoal.verifier.windows import AskedWindows
 from tests.releases import FRAME, ring, toy_people
 
 PEOPLE = toy_people(users=6, samples=4, seed=4)
@@ -482,7 +489,7 @@ def test_findings_say_everything_once():
     findings.skip("this")
     findings.skip("that")
     findings.figures["users"] = 7
-    assert findings.verdict(COVER, COVER) == Verdict(
+    assert Verdict.of(findings, COVER, COVER) == Verdict(
         ok=False,
         failures=("audit", "cover", "leaks"),
         figures={"users": 7},
@@ -504,11 +511,11 @@ def test_what_was_already_said_is_still_a_problem():
 
 def test_nothing_checked_is_no_pass():
     findings = Findings()
-    assert findings.verdict(COVER, COVER) == Verdict(
+    assert Verdict.of(findings, COVER, COVER) == Verdict(
         ok=False, failures=(), figures={}, claim=COVER, checked=(), messages=()
     )
     findings.ran("cover")
-    verdict = findings.verdict(COVER, NOTHING)
+    verdict = Verdict.of(findings, COVER, NOTHING)
     assert (verdict.ok, verdict.shown) == (True, NOTHING)
     findings.figures["users"] = 1
     assert verdict.figures == {}
@@ -553,7 +560,7 @@ def in_memory(draft, **change):
     sizes = [len(record.members) for record in draft.records]
     given = {
         "offsets": np.concatenate([[0], np.cumsum(counts)]),
-        "boxes": np.array([box for record in draft.records for box in record.boxes], dtype=np.int32),
+        "layout": Boxes(np.array([box for record in draft.records for box in record.boxes], dtype=np.int32)),
         "frame": draft.people.frame,
         "method": "by-hand",
         "parameters": {"k": draft.k},
@@ -628,7 +635,7 @@ UNCLAIMED, RESEARCH = Claim("none", why="unclaimed"), Claim("none", why="researc
 )
 def test_the_larger_k_is_checked(k, header, asked, said):
     findings = Findings()
-    assert check._asked_k(findings, k, header) == asked
+    assert boxes._asked_k(findings, k, header) == asked
     assert findings.messages == said
 
 
@@ -653,7 +660,7 @@ def test_the_larger_k_is_checked(k, header, asked, said):
 )
 def test_a_k_that_makes_no_sense(k, header, error, text):
     with pytest.raises(error, match=text):
-        check._asked_k(Findings(), k, header)
+        boxes._asked_k(Findings(), k, header)
 
 
 LONGER = "The release claims longer windows than asked for; these were checked."
@@ -666,32 +673,32 @@ KTE_ANONYMITY = Claim("kte-anonymity", k=2, tau_s=60, epsilon_s=90)
     ("header", "tau", "epsilon", "asked", "said"),
     [
         (stated(COVER), None, None, None, []),
-        (stated(COVER), "1min", None, Windows(5, 60), []),
-        (stated(COVER), 1, 1, Windows(5, 1, 1, bounded=True), []),
-        (stated(COVER, tau_s=60), None, None, Windows(5, 60), []),
-        (stated(COVER, tau_s=60), 50, None, Windows(5, 60), []),
-        (stated(COVER, tau_s=60, epsilon_s=90), None, None, Windows(5, 60, 90), []),
-        (stated(COVER, tau_s=60, epsilon_s=90), None, 100, Windows(5, 60, 100, bounded=True), []),
-        (stated(NOTHING), 60, 70, Windows(5, 60, 70, bounded=True), []),
-        (stated(KTE_COVER), None, None, Windows(5, 60), []),
-        (stated(KTE_COVER), 59, None, Windows(5, 60), [LONGER]),
-        (stated(KTE_COVER), 60, None, Windows(5, 60), []),
-        (stated(KTE_COVER), 61, 70, Windows(5, 61, 70), []),
-        (stated(KTE_COVER, epsilon_s=80), None, None, Windows(5, 60, 80), []),
-        (stated(KTE_SHARE), None, None, Windows(5, 60, 90, stated=(90, 0.1)), []),
-        (stated(KTE_SHARE), 60, 90, Windows(5, 60, 90, stated=(90, 0.1)), []),
-        (stated(KTE_SHARE), 50, None, Windows(5, 60, 90, stated=(90, 0.1)), [LONGER]),
-        (stated(KTE_SHARE), None, 80, Windows(5, 60, 80, stated=(90, 0.1)), []),
-        (stated(KTE_SHARE), 61, None, Windows(5, 61, 90), []),
-        (stated(KTE_ANONYMITY), None, None, Windows(5, 60, 90, bounded=True), []),
-        (stated(KTE_ANONYMITY), 60, 80, Windows(5, 60, 80, bounded=True), []),
-        (stated(KTE_ANONYMITY), None, 100, Windows(5, 60, 90, bounded=True), []),
+        (stated(COVER), "1min", None, AskedWindows(5, 60), []),
+        (stated(COVER), 1, 1, AskedWindows(5, 1, 1, bounded=True), []),
+        (stated(COVER, tau_s=60), None, None, AskedWindows(5, 60), []),
+        (stated(COVER, tau_s=60), 50, None, AskedWindows(5, 60), []),
+        (stated(COVER, tau_s=60, epsilon_s=90), None, None, AskedWindows(5, 60, 90), []),
+        (stated(COVER, tau_s=60, epsilon_s=90), None, 100, AskedWindows(5, 60, 100, bounded=True), []),
+        (stated(NOTHING), 60, 70, AskedWindows(5, 60, 70, bounded=True), []),
+        (stated(KTE_COVER), None, None, AskedWindows(5, 60), []),
+        (stated(KTE_COVER), 59, None, AskedWindows(5, 60), [LONGER]),
+        (stated(KTE_COVER), 60, None, AskedWindows(5, 60), []),
+        (stated(KTE_COVER), 61, 70, AskedWindows(5, 61, 70), []),
+        (stated(KTE_COVER, epsilon_s=80), None, None, AskedWindows(5, 60, 80), []),
+        (stated(KTE_SHARE), None, None, AskedWindows(5, 60, 90, stated=(90, 0.1)), []),
+        (stated(KTE_SHARE), 60, 90, AskedWindows(5, 60, 90, stated=(90, 0.1)), []),
+        (stated(KTE_SHARE), 50, None, AskedWindows(5, 60, 90, stated=(90, 0.1)), [LONGER]),
+        (stated(KTE_SHARE), None, 80, AskedWindows(5, 60, 80, stated=(90, 0.1)), []),
+        (stated(KTE_SHARE), 61, None, AskedWindows(5, 61, 90), []),
+        (stated(KTE_ANONYMITY), None, None, AskedWindows(5, 60, 90, bounded=True), []),
+        (stated(KTE_ANONYMITY), 60, 80, AskedWindows(5, 60, 80, bounded=True), []),
+        (stated(KTE_ANONYMITY), None, 100, AskedWindows(5, 60, 90, bounded=True), []),
     ],
     ids=range(21),
 )
 def test_windows_of_what_length_are_checked(header, tau, epsilon, asked, said):
     findings = Findings()
-    assert check._asked_windows(findings, 5, tau, epsilon, header) == asked
+    assert boxes._asked_windows(findings, 5, tau, epsilon, header) == asked
     assert findings.messages == said
     unchecked = header.claim is KTE_SHARE and tau == 61
     assert findings.skipped == ["the stated share of windows that leak, which is about shorter ones"] * unchecked
@@ -712,7 +719,7 @@ def test_windows_of_what_length_are_checked(header, tau, epsilon, asked, said):
 )
 def test_windows_that_make_no_sense(header, tau, epsilon, text):
     with pytest.raises(SettingsError, match=text):
-        check._asked_windows(Findings(), 5, tau, epsilon, header)
+        boxes._asked_windows(Findings(), 5, tau, epsilon, header)
 
 
 # What is opened
@@ -723,15 +730,8 @@ def test_a_release_in_memory_is_opened_without_a_file():
     draft.suppressed = 3
     parameters = {"k": 5, "tau_s": 60, "epsilon_s": 90, "merge": "two-stage"}
     findings = Findings()
-    opened = check._open(
-        findings,
-        PEOPLE,
-        in_memory(draft, method="glove", parameters=parameters),
-        options=None,
-        crs=None,
-        claim=None,
-        run=Run(threads=1),
-    )
+    seen = open_release(in_memory(draft, method="glove", parameters=parameters))
+    opened = open_stated(findings, seen, BoxSubject, Given(original=PEOPLE), run=Run(threads=1))
     assert opened.header == Header(Grid(FRAME.crs, 100, 60), COVER, 2, 60, 90, "group")
     assert len(opened.records) == 6
     assert opened.audit.sort_by([("record", "ascending")])["record"].to_pylist() == sorted([*range(6)] * 2)
@@ -744,8 +744,8 @@ def test_a_release_in_memory_is_opened_without_a_file():
 
 def opened_file(path, original=PEOPLE, **given):
     findings = Findings()
-    options = {"options": None, "crs": None, "claim": None, "run": Run(threads=1), **given}
-    return check._open(findings, original, path, **options), findings
+    how = Given(original=original, **given)
+    return open_stated(findings, open_release(path), BoxSubject, how, run=Run(threads=1)), findings
 
 
 @pytest.mark.parametrize("name", ["release.parquet", "release.csv"])
@@ -775,14 +775,15 @@ def test_a_file_of_another_tool_is_opened_with_what_the_caller_says(tmp_path):
         "Integrity not checked: the release does not say which tool made it, on which grid.",
     ]
     assert opened_file(path, claim=KTE_SHARE)[0].header == Header(Grid(FRAME.crs, 100, 60), KTE_SHARE, 2, 60, 90)
-    options = ReadOptions(crs="EPSG:32650", cell_m=100, slot_s=60)
+    options = ReadOptions(crs="EPSG:32650", cell=100, slot=60)
     opened, _ = opened_file(path, "events.csv", options=options, claim=KTE_SHARE, crs=FRAME.crs)
     assert opened.header == Header(Grid(FRAME.crs, 100, 60), KTE_SHARE, 2, 60, 90)
-    for few in (None, ReadOptions(cell_m=100), ReadOptions(slot_s=60), ReadOptions()):
+    for few in (None, ReadOptions(cell=100), ReadOptions(slot=60), ReadOptions()):
         with pytest.raises(CannotCheck, match="on which grid it is; give --crs, --cell and --slot"):
             opened_file(path, "events.csv", options=few, crs=FRAME.crs)
     findings = Findings()
-    assert check._foreign_header(findings, "events.csv", options, None, None).grid == Grid("EPSG:32650", 100, 60)
+    how = Given(original="events.csv", options=options)
+    assert BoxSubject.foreign(findings, how).grid == Grid("EPSG:32650", 100, 60)
 
 
 def test_a_csv_file_of_another_tool_may_have_any_bytes(tmp_path):
@@ -831,26 +832,27 @@ OTHER_GRID = "Another grid was given than the release states; the release's was 
         (None, None, None, []),
         (None, FRAME.crs, COVER, []),
         (None, "EPSG:32650", None, [OTHER_GRID]),
-        (ReadOptions(crs=FRAME.crs, cell_m=100, slot_s=60), None, None, []),
+        (ReadOptions(crs=FRAME.crs, cell=100, slot=60), None, None, []),
         (ReadOptions(crs="EPSG:32650"), None, None, [OTHER_GRID]),
         (ReadOptions(crs="EPSG:32650"), FRAME.crs, None, []),
         (ReadOptions(crs=FRAME.crs), "EPSG:32650", None, [OTHER_GRID]),
         (ReadOptions(crs=None), None, None, []),
-        (ReadOptions(cell_m=200), None, None, [OTHER_GRID]),
-        (ReadOptions(slot_s=120), None, None, [OTHER_GRID]),
+        (ReadOptions(cell=200), None, None, [OTHER_GRID]),
+        (ReadOptions(slot=120), None, None, [OTHER_GRID]),
         (ReadOptions(), None, None, []),
     ],
     ids=range(11),
 )
 def test_another_grid_is_noted(options, crs, claim, said):
     findings = Findings()
-    check._note_other_settings(findings, stated(COVER, grid=Grid(FRAME.crs, 100, 60)), options, crs, claim)
+    how = Given(original=PEOPLE, options=options, crs=crs, claim=claim)
+    BoxSubject.accept(findings, stated(COVER, grid=Grid(FRAME.crs, 100, 60)), how)
     assert findings.messages == said
 
 
 def test_another_claim_is_refused():
     with pytest.raises(SettingsError, match="the release states its own claim"):
-        check._note_other_settings(Findings(), stated(COVER), None, None, Claim("cover", k=3))
+        BoxSubject.accept(Findings(), stated(COVER), Given(original=PEOPLE, claim=Claim("cover", k=3)))
 
 
 def test_settings_given_beside_those_of_a_file_are_noted(tmp_path):
@@ -865,21 +867,21 @@ def test_memory_is_left_besides_records_and_audit():
     opened = SimpleNamespace(records=SimpleNamespace(nbytes=100))
     table = pa.table({"record": pa.array([1, 2, 3], pa.int64())})
     assert table.nbytes == 24
-    assert check._left(None, opened, table) is None
-    assert check._left(1000, opened, None) == 900
-    assert check._left(1000, opened, "audit.csv") == 900
-    assert check._left(1000, opened, table) == 876
-    assert check._left(124, opened, table) == 0
-    assert check._left(10, opened, table) == 0
-    assert check._left(101, opened, None) == 1
+    assert boxes._left(Run(), opened, table) is None
+    assert boxes._left(Run(memory=1000), opened, None) == 900
+    assert boxes._left(Run(memory=1000), opened, "audit.csv") == 900
+    assert boxes._left(Run(memory=1000), opened, table) == 876
+    assert boxes._left(Run(memory=124), opened, table) == 0
+    assert boxes._left(Run(memory=10), opened, table) == 0
+    assert boxes._left(Run(memory=101), opened, None) == 1
 
 
 def test_keywords_are_put_on_top_of_the_options():
-    options = ReadOptions(cell_m=100)
+    options = ReadOptions(cell=100)
     assert check._reading(None, {}) is None
     assert check._reading(options, {}) is options
-    assert check._reading(options, {"slot_s": 60}) == ReadOptions(cell_m=100, slot_s=60)
-    assert check._reading(None, {"cell_m": 7}) == ReadOptions(cell_m=7)
+    assert check._reading(options, {"slot": 60}) == ReadOptions(cell=100, slot=60)
+    assert check._reading(None, {"cell": 7}) == ReadOptions(cell=7)
 
 
 # The checks, in order
@@ -905,7 +907,7 @@ class Crowd:
 def book(**given):
     """Return an opened release of which only what is given is known."""
     given = {"header": stated(COVER), "records": "records", **given}
-    return _Opened(**given)
+    return Opened(**given)
 
 
 def test_sizes_are_noted():
@@ -918,7 +920,7 @@ def test_sizes_are_noted():
         ({}, {"a": 2, "b": 2000}, ["0 users and 2,002 rows"]),
     ]:
         findings = Findings()
-        check._note_sizes(findings, Crowd(outside, rows), records, 4)
+        boxes._note_sizes(findings, Crowd(outside, rows), records, 4)
         assert findings.figures == {
             "users": 50,
             "samples": 1000,
@@ -947,7 +949,7 @@ WITHOUT = "truth of members and suppression, which need the audit file"
 def test_without_an_audit_only_the_stated_share_is_checked(stated_count, share, problems):
     findings, people = Findings(), Crowd()
     given = (None, stated_count, share)
-    assert check._check_audit(findings, book(), people, *given, timed=True, run=Run()) == (people, None)
+    assert boxes._check_audit(findings, book(), people, *given, timed=True, run=Run()) == (people, None)
     assert findings.problems == problems
     assert findings.failures == ({"suppression"} if problems else set())
     assert findings.skipped == [WITHOUT]
@@ -962,7 +964,7 @@ def test_with_an_audit_members_are_checked(first, timed, monkeypatch):
             called.append((name, given[1:], options))
             return outcome
 
-        monkeypatch.setattr(check, name, fake)
+        monkeypatch.setattr(boxes, name, fake)
 
     witnesses = SimpleNamespace(first=first)
     note("read_audit", witnesses)
@@ -970,7 +972,7 @@ def test_with_an_audit_members_are_checked(first, timed, monkeypatch):
     note("check_members", "members")
     findings, people = Findings(), Crowd()
     opened = book(header=stated(COVER, truth="group"), counts={**COUNTS, "samples_suppressed": 120})
-    outcome = check._check_audit(findings, opened, people, "audit", None, 0.3, timed=timed, run=Run(threads=2))
+    outcome = boxes._check_audit(findings, opened, people, "audit", None, 0.3, timed=timed, run=Run(threads=2))
     given = {"declared": 120, "tolerance": 5, "max_suppressed": 0.3, "run": Run(threads=2)}
     name, level = ("members", {"level": "group"}) if first is None else ("merged", {})
     assert outcome == name
@@ -980,7 +982,7 @@ def test_with_an_audit_members_are_checked(first, timed, monkeypatch):
     ]
     note("read_audit", None)
     how = {"timed": timed, "run": Run(threads=2)}
-    assert check._check_audit(findings, opened, people, "audit", None, 0.3, **how) == (people, None)
+    assert boxes._check_audit(findings, opened, people, "audit", None, 0.3, **how) == (people, None)
     assert len(called) == 3
     assert (findings.skipped, findings.failures) == ([], set())
 
@@ -999,11 +1001,11 @@ def test_with_an_audit_members_are_checked(first, timed, monkeypatch):
     ids=range(7),
 )
 def test_how_much_is_suppressed_at_most(opened, suppressed, declared, most):
-    assert check._declared(opened, suppressed) == declared
-    assert check._stated(opened, suppressed) == most
+    assert declared_suppressed(opened, suppressed) == declared
+    assert boxes._stated(opened, suppressed) == most
 
 
-ASKED = Windows(2, 60)
+ASKED = AskedWindows(2, 60)
 IDENTICAL = ("check_identical", {"witnesses": "w", "stated": None, "level": "member", "run": Run(threads=2)})
 COVERED = ("check_cover", {"witnesses": "w", "exact": True, "run": Run(threads=2)})
 CONCEALED = ("check_concealment", {"witnesses": "w", "run": Run(threads=2)})
@@ -1022,12 +1024,12 @@ def checked_claim(monkeypatch, claim, windows, *, said=None, failures=()):
             findings.failures.update(failures)
             called.append((name, options))
 
-        monkeypatch.setattr(check, name, fake)
+        monkeypatch.setattr(boxes, name, fake)
 
     for name in ("check_identical", "check_cover", "check_concealment", "check_windows"):
         note(name)
     opened = book(header=stated(claim))
-    check._check_claim(Findings(), opened, Crowd(), 2, windows, "w", exact=True, stated=said, run=Run(threads=2))
+    boxes._check_claim(Findings(), opened, Crowd(), 2, windows, "w", exact=True, stated=said, run=Run(threads=2))
     return called
 
 
@@ -1052,7 +1054,7 @@ def test_which_checks_a_claim_needs(claim, windows, checks, monkeypatch):
 
 
 def test_a_claim_about_points_can_not_be_checked_on_boxes(monkeypatch):
-    for claim in (Claim("k-delta", k=2, delta_m=5), Claim("geo-indistinguishability", epsilon_per_m=0.1)):
+    for claim in (Claim("geo-indistinguishability", epsilon_per_m=0.1),):
         with pytest.raises(CannotCheck, match=f"the claim {claim.name} is about points, not boxes"):
             checked_claim(monkeypatch, claim, None)
 
@@ -1105,13 +1107,13 @@ def test_a_file_is_looked_through(counts, suppressed, found, missing, own, monke
     called = []
     for name in ("check_values", "check_counts", "check_numbering", "check_labels"):
         monkeypatch.setattr(
-            check, name, lambda findings, *given, name=name, **options: called.append((name, given, options))
+            boxes, name, lambda findings, *given, name=name, **options: called.append((name, given, options))
         )
     findings, people = Findings(), Crowd()
     if found is not None:
         findings.figures["suppressed_samples"] = found
     opened = book(file="file", scan="scan", counts=counts, own=own)
-    check._check_file(findings, opened, people, 2, "w", suppressed)
+    boxes._check_file(findings, opened, people, 2, "w", suppressed)
     assert called == [
         ("check_values", ("scan", 2, "file"), {"claim": "cover", "own": own}),
         *(("check_counts", (counts, len("records"), 1000, number), {}) for number in missing),
@@ -1120,7 +1122,7 @@ def test_a_file_is_looked_through(counts, suppressed, found, missing, own, monke
     ]
     called.clear()
     for lacking in ({"file": None}, {"scan": None}):
-        check._check_file(findings, replace(opened, **lacking), people, 2, "w", suppressed)
+        boxes._check_file(findings, replace(opened, **lacking), people, 2, "w", suppressed)
     assert called == []
 
 
@@ -1134,7 +1136,7 @@ def test_a_file_is_looked_through(counts, suppressed, found, missing, own, monke
         (NOTHING, None, [], [], ["Nothing is claimed; cover holds for 1,234 users, checked with k = 2."]),
         (
             NOTHING,
-            Windows(2, 3600),
+            AskedWindows(2, 3600),
             [],
             [],
             [
@@ -1143,7 +1145,7 @@ def test_a_file_is_looked_through(counts, suppressed, found, missing, own, monke
         ),
         (
             KTE_COVER,
-            Windows(2, 3600),
+            AskedWindows(2, 3600),
             ["a"],
             [],
             ["The claim holds for 1,234 users, checked with k = 2 in windows of 3,600 s, except a."],
@@ -1153,7 +1155,7 @@ def test_a_file_is_looked_through(counts, suppressed, found, missing, own, monke
 )
 def test_the_result_is_said_in_a_sentence(claim, windows, skipped, failures, said):
     findings = Findings(failures=set(failures), skipped=skipped)
-    check._note_result(findings, book(header=stated(claim)), 1234, 2, windows)
+    boxes._note_result(findings, book(header=stated(claim)), 1234, 2, windows)
     assert findings.messages == said
 
 
@@ -1161,24 +1163,24 @@ def test_the_result_is_said_in_a_sentence(claim, windows, skipped, failures, sai
     ("name", "k", "windows", "above", "ran", "shown"),
     [
         ("k-anonymity", 3, None, 0, [], Claim("k-anonymity", k=3)),
-        ("k-anonymity", 3, Windows(3, 60, 90), 0, [], Claim("k-anonymity", k=3)),
+        ("k-anonymity", 3, AskedWindows(3, 60, 90), 0, [], Claim("k-anonymity", k=3)),
         ("k-anonymity", 2, None, 0, [], Claim("k-anonymity", k=2)),
         ("k-anonymity", 1, None, 0, [], NOTHING),
         ("k-concealment", 3, None, 0, ["audit"], Claim("k-concealment", k=3)),
         ("k-concealment", 3, None, 0, [], Claim("cover", k=3)),
-        ("k-concealment", 3, Windows(3, 60, 90), 0, [], Claim("cover", k=3)),
+        ("k-concealment", 3, AskedWindows(3, 60, 90), 0, [], Claim("cover", k=3)),
         ("cover", 3, None, 0, ["audit"], Claim("cover", k=3)),
-        ("cover", 3, Windows(3, 60, 90), 0, [], Claim("cover", k=3)),
+        ("cover", 3, AskedWindows(3, 60, 90), 0, [], Claim("cover", k=3)),
         ("none", 3, None, 0, [], Claim("cover", k=3)),
         ("none", 1, None, 0, [], NOTHING),
-        ("none", 3, Windows(3, 60), 4, [], Claim("kte-cover", k=3, tau_s=60)),
-        ("kte-cover", 3, Windows(3, 60), 4, [], Claim("kte-cover", k=3, tau_s=60)),
-        ("kte-cover", 3, Windows(3, 60, 90), 0, [], Claim("kte-anonymity", k=3, tau_s=60, epsilon_s=90)),
-        ("none", 3, Windows(3, 60, 90), 0, [], Claim("kte-anonymity", k=3, tau_s=60, epsilon_s=90)),
+        ("none", 3, AskedWindows(3, 60), 4, [], Claim("kte-cover", k=3, tau_s=60)),
+        ("kte-cover", 3, AskedWindows(3, 60), 4, [], Claim("kte-cover", k=3, tau_s=60)),
+        ("kte-cover", 3, AskedWindows(3, 60, 90), 0, [], Claim("kte-anonymity", k=3, tau_s=60, epsilon_s=90)),
+        ("none", 3, AskedWindows(3, 60, 90), 0, [], Claim("kte-anonymity", k=3, tau_s=60, epsilon_s=90)),
         (
             "kte-cover",
             3,
-            Windows(3, 60, 90),
+            AskedWindows(3, 60, 90),
             4,
             [],
             Claim("kte-cover", k=3, tau_s=60, epsilon_s=90, leakage_share=0.034),
@@ -1188,34 +1190,44 @@ def test_the_result_is_said_in_a_sentence(claim, windows, skipped, failures, sai
 )
 def test_what_was_shown(name, k, windows, above, ran, shown):
     findings = Findings(checked=ran, figures={"leakage": {"windows": 120, "windows_above": above}})
-    assert check._shown(findings, name, k, windows) == shown
+    assert boxes._shown(findings, name, k, windows) == shown
     findings.failures.add("truth")
-    assert check._shown(findings, name, k, windows) == NOTHING
+    assert boxes._shown(findings, name, k, windows) == NOTHING
 
 
 # All of it
 
 
+def points_in_memory():
+    """Return a release of one point."""
+    where = np.array([1.0])
+    points = Points(np.array([1000]), where, where)
+    return Release(np.array([0, 1]), points, FRAME, "promesse", {"step_m": 5}, NOTHING)
+
+
 def test_points_are_checked_by_their_own_rules(monkeypatch, tmp_path):
     called = []
 
-    def fake(*given, **options):
-        called.append((given, options))
-        return "verdict"
+    class Stops(PointSubject):
+        def people(self, given):
+            called.append((given, self.audit, self.run))
+            raise CannotCheck("so far")
 
-    monkeypatch.setattr(check, "verify_points", fake)
-    points = object.__new__(PointRelease)
-    options = ReadOptions(split_gap_s=600)
-    given = {"audit": "a", "claim": NOTHING, "run": Run(memory=5, threads=2, work_dir=tmp_path)}
-    assert verify("events.csv", points, options=options, **given) == "verdict"
-    assert called == [(("events.csv", points), {"options": options, **given})]
+    monkeypatch.setitem(check._SUBJECTS, "points", Stops)
+    points, options = points_in_memory(), ReadOptions(split_gap=600)
+    run = Run(memory=5, threads=2, work_dir=tmp_path)
+    with pytest.raises(CannotCheck, match="so far"):
+        verify("events.csv", points, options=options, audit="a", claim=NOTHING, run=run)
+    assert called == [(Given(original="events.csv", options=options, claim=NOTHING), "a", run)]
     path = tmp_path / "points.parquet"
     pq.write_table(pa.table({name: pa.array([], pa.float64()) for name in ("uid", "datetime", "lat", "lng")}), path)
-    assert verify("events.csv", path) == "verdict"
+    with pytest.raises(CannotCheck, match="holds points, not boxes, and claims nothing that could be checked"):
+        verify("events.csv", path)
     for asked in ({"k": 2}, {"tau": 60}, {"epsilon": 60}, {"k": 2, "tau": 60, "epsilon": 60}):
-        with pytest.raises(CannotCheck, match="the release holds points, not boxes: nobody is hidden among k"):
-            verify("events.csv", points, **asked)
-    assert len(called) == 2
+        for release in (points, path):
+            with pytest.raises(CannotCheck, match="the release holds points, not boxes: nobody is hidden among k"):
+                verify("events.csv", release, **asked)
+    assert len(called) == 1
 
 
 def test_boxes_are_not_checked_against_fixes_or_parts_of_people():
@@ -1223,7 +1235,7 @@ def test_boxes_are_not_checked_against_fixes_or_parts_of_people():
     with pytest.raises(CannotCheck, match="boxes are checked against samples of the grid, not fixes"):
         verify(object.__new__(Traces), release)
     with pytest.raises(SettingsError, match="--split-gap"):
-        verify(PEOPLE, release, options=ReadOptions(split_gap_s=600))
+        verify(PEOPLE, release, options=ReadOptions(split_gap=600))
 
 
 def test_a_verdict_says_all_that_was_done(tmp_path):

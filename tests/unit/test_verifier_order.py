@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
+from shoal.seen.findings import Findings
 from shoal.verifier.order import _LEAST_P, _follows, _too_many, _trend, check_numbering
-from shoal.verifier.verdict import Findings
 
 
 def test_random_orders_are_never_blamed():

@@ -13,15 +13,16 @@ from shoal.errors import TooLarge
 from shoal.frame import Frame
 from shoal.reading.options import ReadOptions
 from shoal.run import Run
-from shoal.verifier import crowd, order, verify
-from shoal.verifier.arrays import blocks
-from shoal.verifier.crowd import crowd_of, open_crowd
-from shoal.verifier.grid import Grid
-from shoal.verifier.original import Original, arranged
-from shoal.verifier.published import open_file
-from shoal.verifier.records import Records, _groups_by_bytes, catalogue
-from shoal.verifier.scan import scan_file
-from shoal.verifier.verdict import Findings
+from shoal.seen import people as crowd
+from shoal.seen.arrays import blocks
+from shoal.seen.file import open_file
+from shoal.seen.findings import Findings
+from shoal.seen.grid import Grid
+from shoal.seen.original import Original, arranged
+from shoal.seen.people import crowd_of, open_crowd
+from shoal.seen.records import Records, _groups_by_bytes, catalogue
+from shoal.seen.scan import scan_file
+from shoal.verifier import order, verify
 from tests.draws import examples
 from tests.releases import grouped, merge, people_of, ring, samples_of, toy_people
 
@@ -30,7 +31,7 @@ FRAME = Frame(crs=None, cell_m=500, slot_s=1800)
 PEOPLE = toy_people(users=24, samples=3, frame=FRAME, start=480)
 # Besides what the records take: one part, kept; parts, kept; parts that are made again each time.
 ROOMS = (30_000, 8_000, 4_000)
-READING = ReadOptions(cell_m=500, slot_s=1800)
+READING = ReadOptions(cell=500, slot=1800)
 
 
 def write_events(people, path):
@@ -233,7 +234,7 @@ def test_identical_records_are_kept_once(lists):
 
 
 def test_records_with_the_same_hash_are_told_apart(monkeypatch):
-    from shoal.verifier import records as module
+    from shoal.seen import records as module
 
     lists = [[1], [2], [1], [2, 2], [2]]
     boxes = np.array([[n] * 6 for own in lists for n in own], dtype=np.int32)
@@ -244,7 +245,7 @@ def test_records_with_the_same_hash_are_told_apart(monkeypatch):
 
 
 def test_a_file_is_read_in_batches(tmp_path, monkeypatch):
-    from shoal.verifier import published
+    from shoal.seen import file as published
 
     draft = grouped(PEOPLE, K)
     counted = grouped(PEOPLE, K)

@@ -12,18 +12,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
+from shoal.claim import Claim
 from shoal.errors import CannotCheck, TooLarge
 from shoal.reading.options import ReadOptions
-from shoal.release import Claim
 from shoal.run import Run
-from shoal.verifier import fixes as fixes_module
-from shoal.verifier import noise, published
-from shoal.verifier.fixes import Columns, Fixes, open_fixes
+from shoal.seen import file as published
+from shoal.seen import fixes as fixes_module
+from shoal.seen.file import open_file
+from shoal.seen.findings import Findings
+from shoal.seen.fixes import Fixes, open_fixes
+from shoal.seen.point_scan import PointScan, scan_point_release, scan_points
+from shoal.seen.track import Track
+from shoal.verifier import noise, verify
 from shoal.verifier.noise import check_noise, check_times, compare_with_laplace
-from shoal.verifier.point_scan import PointScan, scan_point_release, scan_points
-from shoal.verifier.points import verify_points
-from shoal.verifier.published import open_file
-from shoal.verifier.verdict import Findings
 from tests.draws import examples
 from tests.tracks import table_of, traces_of, walk
 
@@ -49,26 +50,26 @@ def kept(people):
     """Fixes of people who are lists of (ms, lng, lat)."""
     scan = scan_of(people)
     offsets = np.concatenate([[0], np.cumsum(scan.counts)])
-    return Fixes(list(range(len(people))), scan.counts, *scan.edges[:2], Columns(offsets, *scan.columns))
+    return Fixes(list(range(len(people))), scan.counts, *scan.edges[:2], Track(offsets, *scan.columns))
 
 
 @pytest.mark.parametrize("name", ["r.parquet", "r.csv"])
 @pytest.mark.parametrize("batch", [7, 1 << 20])
 def test_scans_of_a_file_and_of_memory_agree(tmp_path, monkeypatch, name, batch):
     monkeypatch.setattr(published, "_BATCH", batch)
-    made = shoal.Promesse(step_m=100).anonymize(traces_of(PEOPLE)).write(tmp_path / name)
+    made = shoal.Promesse(step=100).anonymize(traces_of(PEOPLE)).write(tmp_path / name)
     there = scan_points(Findings(), open_file(tmp_path / name), keep=True, run=Run(threads=1))
     here = scan_point_release(made)
     assert there.uids.tolist() == here.uids.tolist() == list(range(len(made)))
     assert there.counts.tolist() == here.counts.tolist()
     records = [slice(*made.offsets[r : r + 2]) for r in range(len(made))]
     for scan in (there, here):
-        assert scan.edges[0].tolist() == [made.ms[own][0] for own in records]
-        assert scan.edges[1].tolist() == [made.ms[own][-1] for own in records]
-        assert scan.edges[2].tolist() == [made.lng[own][0] for own in records]
-        assert scan.edges[3].tolist() == [made.lat[own][0] for own in records]
+        assert scan.edges[0].tolist() == [made.points.ms[own][0] for own in records]
+        assert scan.edges[1].tolist() == [made.points.ms[own][-1] for own in records]
+        assert scan.edges[2].tolist() == [made.points.lng[own][0] for own in records]
+        assert scan.edges[3].tolist() == [made.points.lat[own][0] for own in records]
         assert not any(scan.odd[kind] for kind in ("unsorted", "wild", "fine"))
-        for column, wanted in zip(scan.columns, (made.ms, made.lng, made.lat), strict=True):
+        for column, wanted in zip(scan.columns, (made.points.ms, made.points.lng, made.points.lat), strict=True):
             assert column.tolist() == wanted.tolist()
     assert scan_points(Findings(), open_file(tmp_path / name), keep=False, run=Run(threads=1)).columns is None
 
@@ -132,7 +133,8 @@ def test_fixes_are_the_twins(tmp_path_factory, people, few, days, align, keep):
     assert found.counts[order].tolist() == [len(fixes) for fixes in own]
     assert (found.columns is not None) == keep
     if keep:
-        offsets, *columns = found.columns
+        offsets = found.columns.offsets
+        columns = found.columns.ms, found.columns.lng, found.columns.lat
         for at, fixes in zip(order, own, strict=True):
             rows = slice(offsets[at], offsets[at + 1])
             assert list(zip(*(column[rows].tolist() for column in columns), strict=True)) == fixes
@@ -273,7 +275,7 @@ def test_few_points_tell_little():
 
 def test_what_is_said_of_points_in_memory():
     traces = traces_of(PEOPLE)
-    smooth = verify_points(traces, shoal.Promesse(step_m=100).anonymize(traces))
+    smooth = verify(traces, shoal.Promesse(step=100).anonymize(traces))
     assert smooth.ok
     text = " ".join(smooth.messages)
     assert "Integrity not checked, nor leaks" in text
@@ -284,25 +286,25 @@ def test_what_is_said_of_points_in_memory():
     assert smooth.figures["users"] == 25
     assert smooth.figures["samples"] == sum(map(len, PEOPLE.values()))
     noised = shoal.GeoIndistinguishability(epsilon=0.02).anonymize(traces)
-    assert "The claim holds for each point of 25 users" in " ".join(verify_points(traces, noised).messages)
+    assert "The claim holds for each point of 25 users" in " ".join(verify(traces, noised).messages)
 
 
 def test_what_is_said_of_a_file_without_an_audit(tmp_path):
     traces, path = traces_of(PEOPLE), tmp_path / "r.parquet"
     shoal.GeoIndistinguishability(epsilon=0.02).anonymize(traces).write(path)
     with pytest.raises(CannotCheck, match="--audit"):
-        verify_points(traces, path)
-    shoal.Promesse(step_m=100).anonymize(traces).write(tmp_path / "s.parquet")
-    verdict = verify_points(traces, tmp_path / "s.parquet")
+        verify(traces, path)
+    shoal.Promesse(step=100).anonymize(traces).write(tmp_path / "s.parquet")
+    verdict = verify(traces, tmp_path / "s.parquet")
     assert verdict.ok
     assert "except owners and labels, which need the audit file" in " ".join(verdict.messages)
-    other = verify_points(traces_of({1: walk(1)}), tmp_path / "s.parquet", audit=None)
+    other = verify(traces_of({1: walk(1)}), tmp_path / "s.parquet", audit=None)
     assert other.figures["users"] == 1
 
 
 def test_nothing_published():
     far = traces_of({n: walk(n, pace_m=0.1) for n in range(3)})
-    verdict = verify_points(far, shoal.Promesse(step_m=5000).anonymize(far))
+    verdict = verify(far, shoal.Promesse(step=5000).anonymize(far))
     assert verdict.failures == ("truth",)
     assert "Nothing is published." in " ".join(verdict.messages)
     assert "Not checked: integrity and leaks." in verdict.messages
@@ -312,10 +314,10 @@ def test_nothing_published():
 def test_times_outside_the_owners(tmp_path, start, stop):
     """Original fixes that begin later, or end earlier, than what was published."""
     path, audit = tmp_path / "r.parquet", tmp_path / "a.parquet"
-    shoal.Promesse(step_m=20).anonymize(traces_of(PEOPLE)).write(path, audit=audit)
+    shoal.Promesse(step=20).anonymize(traces_of(PEOPLE)).write(path, audit=audit)
     cut = {n: own[12 * -start : len(own) - 12 * stop] if n < 104 else own for n, own in PEOPLE.items()}
-    assert verify_points(traces_of(PEOPLE), path, audit=audit).ok
-    verdict = verify_points(traces_of(cut), path, audit=audit)
+    assert verify(traces_of(PEOPLE), path, audit=audit).ok
+    verdict = verify(traces_of(cut), path, audit=audit)
     assert "4 records speak of times at which their owner has no data" in " ".join(verdict.messages)
     assert "Not checked" not in " ".join(verdict.messages)
 
@@ -323,7 +325,7 @@ def test_times_outside_the_owners(tmp_path, start, stop):
 def test_rows_out_of_order_from_one_batch_to_the_next(tmp_path, monkeypatch):
     monkeypatch.setattr(published, "_BATCH", 4)
     path = tmp_path / "r.parquet"
-    shoal.Promesse(step_m=50).anonymize(traces_of(PEOPLE)).write(path)
+    shoal.Promesse(step=50).anonymize(traces_of(PEOPLE)).write(path)
     table = pq.read_table(path).slice(0, 9)
     for moved, wrong in (({}, 0), ({3: 4, 4: 3}, 1), ({2: 3, 3: 2}, 1), ({3: 4}, 0), ({7: 8, 8: 7}, 1), ({0: 8}, 1)):
         pq.write_table(table.take([moved.get(row, row) for row in range(9)]), path)
@@ -338,7 +340,7 @@ def test_rows_out_of_order_from_one_batch_to_the_next(tmp_path, monkeypatch):
 
 def test_a_file_without_rows(tmp_path):
     path = tmp_path / "r.parquet"
-    shoal.Promesse(step_m=100).anonymize(traces_of(PEOPLE)).write(path)
+    shoal.Promesse(step=100).anonymize(traces_of(PEOPLE)).write(path)
     pq.write_table(pq.read_table(path).slice(0, 0), path)
     scan = scan_points(Findings(), open_file(path), keep=True)
     assert len(scan) == len(scan.counts) == len(scan.edges[0]) == 0
@@ -432,24 +434,24 @@ def test_successive_noise_is_judged_at_five_and_a_half_sigmas(turn, rank, m, fai
 
 def test_a_file_that_states_nothing_or_what_nobody_understands(tmp_path):
     path, traces = tmp_path / "r.parquet", traces_of(PEOPLE)
-    shoal.Promesse(step_m=100).anonymize(traces).write(path)
+    shoal.Promesse(step=100).anonymize(traces).write(path)
     table = pq.read_table(path)
     pq.write_table(table.replace_schema_metadata({"shoal": '{"format": "none"}'}), path)
-    verdict = verify_points(traces, path)
+    verdict = verify(traces, path)
     assert "integrity" in verdict.failures
     assert "can't be understood" in " ".join(verdict.messages)
     assert verdict.claim == Claim("none", why="unreadable")
     pq.write_table(table.replace_schema_metadata(None), path)
     path.with_name("r.parquet.manifest.json").unlink()
     with pytest.raises(CannotCheck, match="claims nothing"):
-        verify_points(traces, path)
+        verify(traces, path)
 
 
 def test_a_release_without_rows_fails(tmp_path):
     path, traces = tmp_path / "r.parquet", traces_of(PEOPLE)
-    shoal.Promesse(step_m=100).anonymize(traces).write(path)
+    shoal.Promesse(step=100).anonymize(traces).write(path)
     table = pq.read_table(path)
     pq.write_table(table.slice(0, 0), path)
-    verdict = verify_points(traces, path)
+    verdict = verify(traces, path)
     assert {"truth", "integrity"} <= set(verdict.failures)
     assert "Nothing is published." in verdict.messages

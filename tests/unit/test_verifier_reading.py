@@ -16,23 +16,30 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyproj import Transformer
 
+from shoal.claim import Claim
 from shoal.errors import CannotCheck, TooLarge
 from shoal.frame import Frame
+from shoal.layouts import Boxes
 from shoal.reading.events import Events
 from shoal.reading.options import ReadOptions
-from shoal.release import Claim, Release
+from shoal.release import Release
 from shoal.run import Run
+from shoal.seen import file as published
+from shoal.seen import grid as grids
+from shoal.seen import original, scan
+from shoal.seen import people as crowd
+from shoal.seen import polygons as geometry
+from shoal.seen.arrays import blocks
+from shoal.seen.file import BOX, POINT, Batch, open_file, read_columns, read_points
+from shoal.seen.findings import Findings
+from shoal.seen.grid import Grid
+from shoal.seen.original import Original, arranged, from_events, from_trajectories
+from shoal.seen.people import Crowd, crowd_of, open_crowd
+from shoal.seen.polygons import Polygons
+from shoal.seen.records import records_of_release
+from shoal.seen.scan import report_form, scan_file
 from shoal.trajectories import Trajectories
-from shoal.verifier import crowd, geometry, leaks, original, published, scan, verify
-from shoal.verifier import grid as grids
-from shoal.verifier.arrays import blocks
-from shoal.verifier.crowd import Crowd, crowd_of, open_crowd
-from shoal.verifier.geometry import Polygons
-from shoal.verifier.grid import Grid
-from shoal.verifier.original import Original, arranged, from_events, from_trajectories
-from shoal.verifier.published import BOX, POINT, Columns, open_file, read_columns, read_points
-from shoal.verifier.scan import report_form, scan_file
-from shoal.verifier.verdict import Findings
+from shoal.verifier import leaks, verify
 from tests.draws import examples
 from tests.releases import CRS, FRAME, people_of, ring, toy_people, with_derived, write_csv
 
@@ -115,7 +122,7 @@ def squares_with(squares, polygons):
     names = ("x_min", "y_min", "x_max", "y_max")
     edges = np.array(squares, dtype=np.int32).reshape(-1, 4)
     values = {name: edges[:, n] for n, name in enumerate(names)}
-    return Columns(np.ones(len(edges), dtype=bool), values, pa.array(polygons, pa.binary()))
+    return Batch(np.ones(len(edges), dtype=bool), values, pa.array(polygons, pa.binary()))
 
 
 def geo_of(**column):
@@ -127,7 +134,7 @@ def seen(*batches, grid=GRID, geo=None):
     """Return the problems of polygons in batches of (squares, polygons)."""
     polygons, findings = Polygons(), Findings()
     for batch in batches:
-        polygons.look(squares_with(*batch), grid, 1)
+        polygons.look(squares_with(*batch), grid, Run(threads=1))
     polygons.report(findings, geo_of() if geo is None else geo)
     assert findings.checked == ["leaks"]
     return findings.problems
@@ -462,7 +469,7 @@ def test_values_missing_or_of_another_form_are_told():
         assert (findings.problems, findings.checked) == ([], ["leaks"])
 
 
-# Columns as they are published
+# Batch as they are published
 
 
 def rows_of(*rows, crs=None, count=None):
@@ -630,7 +637,7 @@ def test_numbers_and_times_of_another_tool_may_be_text(kind):
     for texts, wanted in ((["1.5"], pa.int64()), (["1970-01-01 00:00:00.0005"], TIME), (["noon"], TIME)):
         batch = pa.RecordBatch.from_arrays([pa.array(texts, kind)], ["uid" if wanted != TIME else "t_start"])
         with pytest.raises(CannotCheck) as caught:
-            published._typed_loosely(batch)
+            published._as_boxes(batch)
         assert str(caught.value) == (
             "the columns can't be read as boxes: uid and metres must be whole numbers, t_start and t_end timestamps or "
             "ISO 8601 text"
@@ -863,7 +870,7 @@ def values_of(**values):
     whole = values.pop("whole", None)
     arrays = {name: np.array(column) for name, column in values.items()}
     size = len(next(iter(arrays.values())))
-    return Columns(np.ones(size, dtype=bool) if whole is None else np.array(whole), arrays, None)
+    return Batch(np.ones(size, dtype=bool) if whole is None else np.array(whole), arrays, None)
 
 
 def test_order_is_seen_across_batches():
@@ -976,7 +983,7 @@ def test_the_middle_of_a_box_is_told_and_no_more(tmp_path):
 def test_the_middle_of_a_box_of_odd_length_is_the_earlier_one():
     odd = Counter()
     columns = values_of(t_start=[0, 3, -3], t_end=[3, 6, 0], datetime=[1, 4, -2], whole=[True] * 3)
-    scan._count_derived(odd, columns, BARE, 1)
+    scan._count_derived(odd, columns, BARE, Run(threads=1))
     assert odd == {"times": 0}
 
 
@@ -1010,14 +1017,14 @@ def test_records_of_a_release_in_memory():
     def records(origin, boxes, multiplicity=None):
         release = Release(
             offsets=np.array([0, 2, 3]),
-            boxes=np.array(boxes, dtype=np.int32),
+            layout=Boxes(np.array(boxes, dtype=np.int32)),
             frame=Frame(crs=None, cell_m=100, slot_s=60, origin_slot=origin),
             method="by-hand",
             parameters={},
             claim=Claim("cover", k=2),
             multiplicity=multiplicity,
         )
-        return scan.records_of_release(release, run=Run(threads=1))
+        return records_of_release(release, run=Run(threads=1))
 
     rows = [[1, 2, 3, 4, 5, 6], [7, 8, 9, 10, 11, 12], [1, 2, 3, 4, 5, 7]]
     plain = records(0, rows)
@@ -1102,7 +1109,7 @@ def test_trajectories_are_put_in_order(lists, in_order, origin, chunk):
     people = Trajectories(offsets, *flat.T.copy(), frame, pa.array(range(len(lists))))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(original, "_CHUNK", chunk)
-        made = from_trajectories(people, BARE, 1)
+        made = from_trajectories(people, BARE, Run(threads=1))
         if all(lists):
             ordered = all(a < b for own in lists for a, b in pairwise(own))
             assert original._is_sorted(offsets, people.t, people.x, people.y) == ordered
@@ -1115,9 +1122,9 @@ def test_trajectories_are_put_in_order(lists, in_order, origin, chunk):
 @pytest.mark.parametrize("grid", [Grid(CRS, 100, 60), Grid(None, 101, 60), Grid(None, 100, 61)])
 def test_trajectories_must_be_on_the_grid(grid):
     people = people_of([[(1, 2, 3)]], frame=Frame(crs=None, cell_m=100, slot_s=60))
-    assert len(from_trajectories(people, BARE, 1)) == 1
+    assert len(from_trajectories(people, BARE, Run(threads=1))) == 1
     with pytest.raises(CannotCheck, match="the trajectories are on another grid than the release"):
-        from_trajectories(people, grid, 1)
+        from_trajectories(people, grid, Run(threads=1))
 
 
 def events_of(rows, labels, *, degrees=False):
@@ -1142,7 +1149,7 @@ def test_events_are_put_on_the_grid(chunk, monkeypatch):
         (2, 7, np.inf, 0.0),
         (2, 8, 0.0, np.nan),
     ]
-    people = from_events(events_of(rows, ["a", "b", "c"]), ReadOptions(), BARE, 1)
+    people = from_events(events_of(rows, ["a", "b", "c"]), ReadOptions(), BARE, Run(threads=1))
     assert samples_by_label(people) == {"a": [(-1, 0, 0), (1, 1, -1)], "b": [(0, 2**31 - 1, 1 - 2**31)]}
     assert people.outside == {"no place in the CRS": 1, "min_samples": 0, "min_active_days": 0}
     assert people.rows_outside == {"no place in the CRS": 4}
@@ -1152,7 +1159,7 @@ def test_events_are_put_on_the_grid(chunk, monkeypatch):
 def test_degrees_are_put_on_the_grid():
     lng, lat = FRAME.degrees([150.0, -50.0], [250.0, -250.0])
     rows = [(0, 0, lng[0], lat[0]), (0, 60_000, lng[1], lat[1]), (1, 0, -64.0, -40.0)]
-    people = from_events(events_of(rows, ["a", "b"], degrees=True), ReadOptions(), GRID, 1)
+    people = from_events(events_of(rows, ["a", "b"], degrees=True), ReadOptions(), GRID, Run(threads=1))
     assert samples_by_label(people) == {"a": [(0, 1, 2), (1, -1, -3)]}
     assert people.rows_outside == {"no place in the CRS": 1}
 
@@ -1160,11 +1167,11 @@ def test_degrees_are_put_on_the_grid():
 def test_events_need_places():
     events = Events(np.zeros(1, np.int32), pa.array(["a"]), np.zeros(1, np.int64), *[np.zeros(1), None] * 2, None)
     with pytest.raises(CannotCheck, match="the original has no places that can be put on the grid"):
-        from_events(events, ReadOptions(), BARE, 1)
+        from_events(events, ReadOptions(), BARE, Run(threads=1))
 
 
 def test_no_events_are_nobody():
-    people = from_events(events_of([], ["a"]), ReadOptions(), BARE, 1)
+    people = from_events(events_of([], ["a"]), ReadOptions(), BARE, Run(threads=1))
     assert (len(people), len(people.labels), people.t.dtype) == (0, 0, np.int32)
     assert people.outside["no place in the CRS"] == 1
 
@@ -1173,7 +1180,7 @@ def test_slots_are_narrow_where_they_fit():
     for ms, kind in ((2**31 - 1, np.int32), (2**31, np.int64), (-(2**31), np.int32), (-(2**31) - 1, np.int64)):
         for others in ([], [(0, 0, 0.0, 0.0)]):
             people = from_events(
-                events_of([(0, ms * 1000, 0.0, 0.0), *others], ["a"]), ReadOptions(), Grid(None, 1, 1), 1
+                events_of([(0, ms * 1000, 0.0, 0.0), *others], ["a"]), ReadOptions(), Grid(None, 1, 1), Run(threads=1)
             )
             assert people.t.dtype == kind
             assert ms in people.t.tolist()
@@ -1188,7 +1195,7 @@ def test_who_has_few_samples_or_days_is_outside():
     )
 
     def kept(**options):
-        people = from_events(events, ReadOptions(**options), BARE, 1)
+        people = from_events(events, ReadOptions(**options), BARE, Run(threads=1))
         assert list(samples_by_label(people)) == people.labels.to_pylist()
         outside = people.outside
         assert outside.pop("no place in the CRS") == 0
@@ -1337,7 +1344,7 @@ def test_samples_are_kept_if_they_fit(tmp_path):
 
 def test_the_grid_of_the_release_goes_before_the_options(tmp_path):
     events = gridded(tmp_path, LISTS)
-    for options in (None, ReadOptions(cell_m=7, slot_s=60, crs="EPSG:32650")):
+    for options in (None, ReadOptions(cell=7, slot=60, crs="EPSG:32650")):
         with opened(events, tmp_path, None, options) as made:
             assert samples_by_label(made.whole()) == dict(enumerate(LISTS))
 

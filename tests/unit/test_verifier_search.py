@@ -12,22 +12,18 @@ import pytest
 
 from shoal.errors import CannotCheck
 from shoal.run import Run
-from shoal.verifier import cover, identical, search
-from shoal.verifier.arrays import blocks, distinct, fresh, narrow, spread, starts_of
-from shoal.verifier.audit import Witnesses
-from shoal.verifier.cover import (
-    check_concealment,
-    check_cover,
-    complete_reach,
-    count_cover,
-    cover_pairs,
-    tally_cover,
-)
-from shoal.verifier.crowd import Crowd, crowd_of
+from shoal.seen import cover as seen_cover
+from shoal.seen import index as search
+from shoal.seen.arrays import blocks, distinct, fresh, narrow, spread, starts_of
+from shoal.seen.audit import Witnesses
+from shoal.seen.cover import complete_reach, count_cover, cover_pairs, tally_cover
+from shoal.seen.findings import Findings
+from shoal.seen.index import covering, hold, holders, index_boxes, index_rarest, mark_boxes
+from shoal.seen.people import Crowd, crowd_of
+from shoal.seen.records import catalogue
+from shoal.verifier import cover, identical
+from shoal.verifier.cover import check_concealment, check_cover
 from shoal.verifier.identical import check_identical
-from shoal.verifier.records import catalogue
-from shoal.verifier.search import covering, hold, holders, index_boxes, index_rarest, mark_boxes
-from shoal.verifier.verdict import Findings
 from tests.oracle import cover as oracle
 from tests.parts import original, records_of
 
@@ -595,7 +591,7 @@ def test_copies_count_as_no_more_people_than_they_cover(monkeypatch):
     records = catalogue_of(ONE, ONE, ONE, ALL, TWO, TWO, TWO).unique
     everybody = np.arange(5)
     for size in (100_000, 2, 1):
-        monkeypatch.setattr(cover, "_USERS", size)
+        monkeypatch.setattr(seen_cover, "_USERS", size)
         assert count_cover(FIVE, records, everybody).tolist() == [3, 3, 1, 2, 0]
         assert count_cover(FIVE, records, everybody, boxes_too=False).tolist() == [4, 4, 1, 4, 0]
         assert count_cover(FIVE, records, ints(1, 3)).tolist() == [3, 2]
@@ -612,9 +608,9 @@ def test_copies_count_as_no_more_people_than_they_cover(monkeypatch):
 
 def test_records_are_weighed_only_where_there_are_copies(monkeypatch):
     single = boxes_of(ONE, TWO)
-    assert cover._without_copies(FIVE, single, None) is single
+    assert seen_cover._without_copies(FIVE, single, None) is single
     weighed = replace(boxes_of(ONE, TWO, [at(7)], ALL), weights=ints(2, 2, 3, 1), unlike=True)
-    assert cover._without_copies(FIVE, weighed, None).weights.tolist() == [1, 2, 0, 1]
+    assert seen_cover._without_copies(FIVE, weighed, None).weights.tolist() == [1, 2, 0, 1]
     assert weighed.weights.tolist() == [2, 2, 3, 1]
 
 

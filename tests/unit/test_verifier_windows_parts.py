@@ -9,12 +9,12 @@ import pyarrow as pa
 import pytest
 
 from shoal.run import Run
+from shoal.seen.audit import Witnesses
+from shoal.seen.findings import Findings
+from shoal.seen.people import Crowd, crowd_of
+from shoal.seen.records import catalogue
 from shoal.verifier import windows, windows_members, windows_search
-from shoal.verifier.audit import Witnesses
-from shoal.verifier.crowd import Crowd, crowd_of
-from shoal.verifier.records import catalogue
-from shoal.verifier.verdict import Findings
-from shoal.verifier.windows import Windows, check_windows, two_digits_up
+from shoal.verifier.windows import AskedWindows, check_windows, two_digits_up
 from shoal.verifier.windows_holders import _mark_inside, find_holders, no_holders
 from shoal.verifier.windows_members import check_merged
 from shoal.verifier.windows_search import (
@@ -508,7 +508,7 @@ def test_cover_of_windows_is_reported(exact):
         ending_short=7,
         counts=np.array([2, 5, 3, 4, 5, 5]),
     )
-    windows._report_cover(findings, tally, Windows(4, 600), exact=exact)
+    windows._report_cover(findings, tally, AskedWindows(4, 600), exact=exact)
     assert findings.problems == ["1,001 windows of 2 users are hidden by fewer than 4 records."]
     assert findings.failures == {"windows"}
     cover = {"min": 2, "median": 4.5, "max": 5, "histogram": {"2": 1, "3": 1, "4": 1, "5": 3}}
@@ -527,10 +527,10 @@ def test_enough_cover_is_no_failure_and_counted_only_if_asked():
     tally = tally_of(least=np.array([9, 7, FOREVER]), windows=2, ending_short=1, counts=np.array([9, 7]))
     for exact, least in ((True, 7), (False, 4)):
         findings = Findings()
-        windows._report_cover(findings, tally, Windows(4, 600), exact=exact)
+        windows._report_cover(findings, tally, AskedWindows(4, 600), exact=exact)
         assert (findings.failures, findings.checked, findings.figures["min_cover"]) == (set(), ["windows"], least)
         findings = Findings(figures={"users_short": 77, "min_cover": 88})  # another check was there before
-        windows._report_cover(findings, tally, Windows(4, 600), exact=exact)
+        windows._report_cover(findings, tally, AskedWindows(4, 600), exact=exact)
         assert (findings.figures["users_short"], findings.figures["min_cover"]) == (77, 88)
 
 
@@ -538,8 +538,8 @@ def test_enough_cover_is_no_failure_and_counted_only_if_asked():
 def test_no_window_at_all(exact):
     for least in ([], [FOREVER]):
         findings = Findings()
-        windows._report_cover(findings, tally_of(least=np.array(least, np.int64)), Windows(4, 600), exact=exact)
-        windows._report_leakage(findings, tally_of(), Windows(4, 600, 60, bounded=True, stated=(60, 0.0)), 60)
+        windows._report_cover(findings, tally_of(least=np.array(least, np.int64)), AskedWindows(4, 600), exact=exact)
+        windows._report_leakage(findings, tally_of(), AskedWindows(4, 600, 60, bounded=True, stated=(60, 0.0)), 60)
         assert findings.problems == ["No user has a published sample."]
         assert "windows_cover" not in findings.figures
         assert findings.figures["min_cover"] == findings.figures["users_short"] == 0
@@ -608,7 +608,7 @@ LEAKAGE = {
 )
 def test_leakage_is_reported_and_checked_if_asked(asked, more, problem):
     findings = Findings()
-    question = Windows(3, 600, **asked)
+    question = AskedWindows(3, 600, **asked)
     windows._report_leakage(findings, tally_of(**LEAKS), question, 60)
     if more:
         more = {"epsilon_s": question.epsilon_s, **more}
@@ -620,7 +620,7 @@ def test_means_and_shares_are_rounded():
     tally = tally_of(leaks=np.array([0, 1]), times=np.array([2, 1]), outside=3, told=2)
     for slot_s, mean in ((1, 0.3), (10, 3.3), (20, 6.7)):
         findings = Findings()
-        windows._report_leakage(findings, tally, Windows(3, 600, epsilon_s=0), slot_s)
+        windows._report_leakage(findings, tally, AskedWindows(3, 600, epsilon_s=0), slot_s)
         leakage = findings.figures["leakage"]
         assert (leakage["mean_s"], leakage["share_leaking"], leakage["share_above"]) == (mean, 0.333333, 0.333333)
         assert (leakage["max_s"], leakage["share_outside_held"]) == (slot_s, 0.666667)
@@ -656,34 +656,34 @@ def check(users, records, asked, **options):
 
 
 def test_records_of_nobody_are_counted_and_a_failure():
-    findings = check([A, B, A, B, A, B], [PAIR, FAR, PAIR, FAR, points(A)], Windows(2, 120))
+    findings = check([A, B, A, B, A, B], [PAIR, FAR, PAIR, FAR, points(A)], AskedWindows(2, 120))
     assert findings.problems == ["2 records are nobody's: they cover no user from end to end."]
     assert findings.failures == {"windows"}
-    findings = check([A, B, A, B], [PAIR, PAIR, points(A)], Windows(2, 120))
+    findings = check([A, B, A, B], [PAIR, PAIR, points(A)], AskedWindows(2, 120))
     assert (findings.problems, findings.checked) == ([], ["windows"])
     many = [[[500 + n, 500 + n, 90, 90, 90, 90]] for n in range(1000)]
-    findings = check([A, B] * 501, [PAIR, PAIR, *many], Windows(2, 120))
+    findings = check([A, B] * 501, [PAIR, PAIR, *many], AskedWindows(2, 120))
     assert findings.problems == ["1,000 records are nobody's: they cover no user from end to end."]
 
 
 def test_records_count_for_no_more_people_than_they_cover():
-    found = check([A, B, [(99, 0, 0)], []], [PAIR] * 4, Windows(2, 120)).figures
+    found = check([A, B, [(99, 0, 0)], []], [PAIR] * 4, AskedWindows(2, 120)).figures
     assert found["windows_cover"] == {"min": 0, "median": 2.0, "max": 2, "histogram": {"0": 1, "2": 4}}
     assert (found["windows"], found["windows_short"], found["users_short"], found["min_cover"]) == (5, 1, 1, 0)
-    found = check([A, B, A, []], [PAIR] * 2, Windows(2, 120)).figures
+    found = check([A, B, A, []], [PAIR] * 2, AskedWindows(2, 120)).figures
     assert found["windows_cover"]["histogram"] == {"2": 6}
 
 
 def test_as_many_records_as_users_and_one_more():
-    assert check([A, B], [PAIR] * 2, Windows(2, 120)).problems == []
-    assert check([A, B], [PAIR] * 3, Windows(2, 120)).problems == ["There are more records than users."]
+    assert check([A, B], [PAIR] * 2, AskedWindows(2, 120)).problems == []
+    assert check([A, B], [PAIR] * 3, AskedWindows(2, 120)).problems == ["There are more records than users."]
 
 
 @pytest.mark.parametrize(("tau_s", "slots"), [(1, 1), (59, 1), (60, 1), (61, 2), (120, 2), (121, 3)])
 @pytest.mark.parametrize("exact", [True, False])
 def test_what_the_search_is_asked(tau_s, slots, exact):
     with mock.patch.object(windows, "look_through", wraps=look_through) as asked:
-        findings = check([A, B], [PAIR] * 2, Windows(2, tau_s), exact=exact, run=Run(threads=1))
+        findings = check([A, B], [PAIR] * 2, AskedWindows(2, tau_s), exact=exact, run=Run(threads=1))
     given = asked.call_args.kwargs
     assert (given["length"], given["k"], given["exact"], given["known"]) == (slots, 2, exact, None)
     assert asked.call_args.args[2].tolist() == [2]
@@ -716,7 +716,7 @@ def test_with_an_audit_records_count_for_their_owners():
     assert starts.tolist() == [0, 2, 3, 5, 6, 6]
     assert kinds.tolist() == [0, 1, 1, 0, 2, 1]
     with mock.patch.object(windows, "look_through", wraps=look_through) as asked:
-        findings = check(users, records, Windows(2, 120), witnesses=checked)
+        findings = check(users, records, AskedWindows(2, 120), witnesses=checked)
     assert asked.call_args.args[2].tolist() == [2, 1, 0]
     assert [part.tolist() for part in asked.call_args.kwargs["known"]] == [[0, 2, 3, 5, 6], [0, 1, 1, 0, 2, 1]]
     assert findings.problems[:2] == [
@@ -729,7 +729,7 @@ def test_an_audit_without_records():
     nobody = np.empty(0, np.int64)
     witnesses = Witnesses(nobody, nobody, nobody, np.array([-1, -1]), np.empty(0, dtype=bool))
     for given in (witnesses, None):
-        findings = check([A, B], [], Windows(1, 120), witnesses=given)
+        findings = check([A, B], [], AskedWindows(1, 120), witnesses=given)
         assert findings.problems == ["4 windows of 2 users are hidden by fewer than 1 records."]
         assert findings.figures["windows_cover"]["histogram"] == {"0": 4}
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
-from shoal.attacks.covers import intersect_covers_attack
-from shoal.attacks.intersection import intersection_attack
-from shoal.attacks.outcome import Attack, Outcome
-from shoal.attacks.owner import owner_attack
-from shoal.attacks.places import home_work_attack, top_locations_attack
-from shoal.attacks.poi import poi_attack
-from shoal.attacks.points import points_attack
+from shoal.attacks.covers import INTERSECT_COVERS
+from shoal.attacks.intersection import INTERSECTION
+from shoal.attacks.outcome import Attack, AttackSetting, Outcome
+from shoal.attacks.owner import OWNER
+from shoal.attacks.places import HOME_WORK, TOP_LOCATIONS
+from shoal.attacks.poi import POI
+from shoal.attacks.points import POINTS
 from shoal.attacks.scene import Scene, open_scene
-from shoal.attacks.window import window_attack
+from shoal.attacks.window import WINDOW
 from shoal.errors import CannotCheck, SettingsError
+from shoal.reading.options import ReadOptions, read_options
 from shoal.run import LOCAL, Run
+from shoal.seen.opened import open_release
 from shoal.seen.pairs import Pairs, open_pairs
 from shoal.trajectories import Trajectories
 
@@ -24,41 +26,28 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from shoal.reading.options import Reading
     from shoal.release import Release
     from shoal.traces import Traces
 
 __all__ = [
     "ATTACKS",
     "Attack",
+    "AttackSetting",
     "Outcome",
     "Pairs",
     "Scene",
     "attack",
     "known_attacks",
     "open_pairs",
+    "open_release",
     "open_scene",
     "play",
 ]
 
-ATTACKS: dict[str, Attack] = {
-    "points": Attack(points_attack, "a few random samples of the victim, place and time", ("points",)),
-    "top-locations": Attack(top_locations_attack, "the cells where the victim is most, without times", ("locations",)),
-    "home-work": Attack(home_work_attack, "where the victim lives and works, to the cell"),
-    "window": Attack(window_attack, "everything the victim did during some time", ("tau_s", "epsilon_s")),
-    "owner": Attack(owner_attack, "the victim's whole trajectory, and our code", ("knows",), needs_audit=True),
-    "intersect-covers": Attack(
-        intersect_covers_attack, "which records the victim is in, and intersects them", needs_audit=True
-    ),
-    "intersection": Attack(
-        intersection_attack, "a few random samples, and a second release", ("points", "other"), needs_other=True
-    ),
-    "poi": Attack(
-        poi_attack,
-        "nothing, and looks for places where people stay",
-        ("diameter_m", "stay_s", "match_m"),
-        on_traces=True,
-    ),
-}
+# The registry: a new attack is its own file, and one name here.
+_DECLARED = (POINTS, TOP_LOCATIONS, HOME_WORK, WINDOW, OWNER, INTERSECT_COVERS, INTERSECTION, POI)
+ATTACKS: dict[str, Attack] = {one.name: one for one in _DECLARED}
 
 
 def attack(
@@ -73,15 +62,25 @@ def attack(
     other: str | Path | Release | None = None,
     other_original: str | Path | Sequence[str | Path] | Trajectories | None = None,
     other_audit: str | Path | pa.Table | None = None,
+    points: int | None = None,
+    locations: int | None = None,
+    tau_s: int | None = None,
+    epsilon_s: int | None = None,
+    knows: Literal["victim", "everybody"] | None = None,
+    diameter_m: int | None = None,
+    stay_s: int | None = None,
+    match_m: int | None = None,
+    options: ReadOptions | None = None,
     run: Run = LOCAL,
-    **more: Any,
+    **reading: Unpack[Reading],
 ) -> Outcome:
-    """Play an adversary against a release, and give how often she wins.
+    """Play an adversary against a release, and return how often they win.
 
     Input: the original, the release (files, or in memory), which attack (see `ATTACKS`), how many victims to draw
-    and the seed of all draws. `audit` tells who is who: some attacks are scored with it. `other` is a second
-    release, for `intersection`, of the same original unless `other_original` is given. Further keywords are settings
-    of the attack (`points=4`, `tau_s=3600`), reading options (`tz="Africa/Dakar"`, `options=…`), `memory`, `work_dir`.
+    and the seed of all draws. `audit` says who is who: some attacks are scored with it. `other` is a second
+    release, for `intersection`, of the same original unless `other_original` is given. From `points` to `match_m` are
+    the settings of single attacks, None for their defaults. The reading `options` of the release may also be given as
+    keywords (`tz="Africa/Dakar"`).
     Output: an Outcome. Raises SettingsError for what is not known, CannotCheck for what can't be read or is missing.
     Guarantee: the same for the same seed, whatever the threads. Cost: reading both, then that of the attack: minutes
     for 100,000 people.
@@ -93,20 +92,25 @@ def attack(
     (0.0, True, True)
     """
     entry = _entry(attack)
-    settings = {name: more.pop(name) for name in entry.settings if name in more}
-    how: dict[str, Any] = _reading(more) | {"run": run}
+    settings: dict[str, Any] = {"points": points, "locations": locations, "tau_s": tau_s, "epsilon_s": epsilon_s}
+    settings |= {"knows": knows, "diameter_m": diameter_m, "stay_s": stay_s, "match_m": match_m}
+    given = {name: value for name, value in settings.items() if value is not None}
+    strange = sorted((given.keys() - entry.settings.keys()) | (reading.keys() - ReadOptions.model_fields.keys()))
+    if strange:
+        raise SettingsError(f"neither a setting of this attack nor a reading option: {', '.join(strange)}")
+    how: dict[str, Any] = {"options": read_options(options, **reading) if reading else options, "run": run}
     if entry.on_traces:
         if isinstance(original, Trajectories):
             raise CannotCheck(f"the attack {attack} is about places and times as they are; give files, or Traces")
         pairs = open_pairs(original, release, audit=audit, **how)
-        return play(pairs, attack, victims=victims, seed=seed, run=run, **settings)
+        return play(pairs, attack, victims=victims, seed=seed, run=run, **given)
     scene = open_scene(original, release, audit=audit, k=k, **how)  # type: ignore[arg-type]
     if other is not None:
         if not entry.needs_other:
             raise SettingsError(f"the attack {attack} takes one release; leave out the other one")
         second = original if other_original is None else other_original
-        settings["other"] = open_scene(second, other, audit=other_audit, **how)  # type: ignore[arg-type]
-    return play(scene, attack, victims=victims, seed=seed, run=run, **settings)
+        given["other"] = open_scene(second, other, audit=other_audit, **how)  # type: ignore[arg-type]
+    return play(scene, attack, victims=victims, seed=seed, run=run, **given)
 
 
 def play(
@@ -116,10 +120,10 @@ def play(
     entry = _entry(attack)
     if seed < 0:
         raise SettingsError("the seed must not be negative; give e.g. --seed 1")
-    strange = sorted(name for name, value in settings.items() if name not in entry.settings and value is not None)
+    strange = sorted(name for name, value in settings.items() if name not in entry.takes and value is not None)
     if strange:
         raise SettingsError(f"the attack {attack} has no setting {', '.join(strange)}")
-    given = {name: settings[name] for name in entry.settings if settings.get(name) is not None}
+    given = {name: value for name, value in settings.items() if value is not None}
     if entry.on_traces != isinstance(scene, Pairs):
         raise CannotCheck(f"the attack {attack} is played on {'traces' if entry.on_traces else 'boxes'}; open those")
     if entry.needs_audit and isinstance(scene, Scene):
@@ -143,14 +147,3 @@ def _entry(attack: str) -> Attack:
     if attack not in ATTACKS:
         raise SettingsError(f"no such attack; choose among: {', '.join(ATTACKS)}")
     return ATTACKS[attack]
-
-
-def _reading(more: dict[str, Any]) -> dict[str, Any]:
-    """Return the keywords that are left as reading options; raises SettingsError for others."""
-    from shoal.reading.options import ReadOptions, read_options
-
-    options = more.pop("options", None)
-    strange = sorted(set(more) - set(ReadOptions.model_fields))
-    if strange:
-        raise SettingsError(f"neither a setting of this attack nor a reading option: {', '.join(strange)}")
-    return {"options": read_options(options, **more) if more else options}

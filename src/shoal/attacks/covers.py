@@ -8,19 +8,19 @@ import numpy as np
 
 from shoal.attacks.features import box_costs
 from shoal.attacks.knowledge import anyone, percent, promised
-from shoal.attacks.outcome import Outcome, rate
+from shoal.attacks.outcome import Attack, Outcome, rate
 from shoal.attacks.scene import draw_victims
 from shoal.intervals import Z95
 from shoal.run import LOCAL, Run
-from shoal.verifier.arrays import blocks, distinct, spread, starts_of
-from shoal.verifier.cover import cover_pairs
+from shoal.seen.arrays import blocks, distinct, spread, starts_of
+from shoal.seen.cover import cover_pairs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.attacks.scene import Scene
 
-__all__ = ["intersect_covers_attack", "intersections"]
+__all__ = ["INTERSECT_COVERS", "intersect_covers_attack", "intersections"]
 
 _RAW_COST = 2.0  # of one granule, Δt·(Δx+Δy)
 
@@ -157,3 +157,11 @@ def _messages(rows: list[dict[str, Any]]) -> tuple[str, ...]:
         f"With all records that cover her, those that happen to do so included, {percent(covering['left'])} are left."
     )
     return (said, chance + " Only who knows her whole trajectory can tell them.")
+
+
+INTERSECT_COVERS = Attack(
+    "intersect-covers",
+    intersect_covers_attack,
+    "which records the victim is in, and intersects them",
+    needs_audit=True,
+)

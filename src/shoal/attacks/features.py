@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from shoal.verifier.arrays import blocks, distinct, spread, starts_of
+from shoal.seen.arrays import blocks, distinct, spread, starts_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.verifier.original import Original
-    from shoal.verifier.records import Records
+    from shoal.seen.original import Original
+    from shoal.seen.records import Records
 
 __all__ = ["FEATURES", "Features", "Laid", "box_costs", "lay_out", "victim_features"]
 

@@ -10,13 +10,13 @@ import pyarrow.compute as pc
 
 from shoal.attacks.knowledge import anyone, first_known, percent, promised, shuffled
 from shoal.attacks.matching import count_people
-from shoal.attacks.outcome import Outcome, crowd, rate
+from shoal.attacks.outcome import Attack, AttackSetting, Outcome, crowd, rate
 from shoal.attacks.scene import draw_victims
 from shoal.errors import CannotCheck, SettingsError
 from shoal.jit import jit
 from shoal.run import LOCAL, Run
-from shoal.verifier.arrays import blocks, distinct, spread, starts_of
-from shoal.verifier.search import covering, index_rarest
+from shoal.seen.arrays import blocks, distinct, spread, starts_of
+from shoal.seen.index import covering, index_rarest
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from shoal.attacks.scene import Scene
     from shoal.jit import Ints
 
-__all__ = ["intersection_attack"]
+__all__ = ["INTERSECTION", "intersection_attack"]
 
 _POINTS = (2, 4, 10)
 _BLOCK = 50  # victims at a time, and in one call of the kernel
@@ -375,3 +375,12 @@ def _messages(row: dict[str, Any], figures: dict[str, Any]) -> tuple[str, ...]:
         )
     said.append("What each release promises, it promises alone; of both together nothing is promised.")
     return tuple(said)
+
+
+INTERSECTION = Attack(
+    "intersection",
+    intersection_attack,
+    "a few random samples, and a second release",
+    {"points": AttackSetting("Samples known; several numbers by default.")},
+    needs_other=True,
+)

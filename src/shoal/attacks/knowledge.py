@@ -10,14 +10,14 @@ import numpy as np
 from shoal.attacks.matching import Known
 from shoal.attacks.outcome import crowd, rate
 from shoal.errors import CannotCheck
-from shoal.verifier.arrays import spread, starts_of
+from shoal.seen.arrays import spread, starts_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.attacks.scene import Scene
     from shoal.claim import Claim
-    from shoal.verifier.original import Original
+    from shoal.seen.original import Original
 
 __all__ = ["anyone", "failures", "first_known", "percent", "promised", "row_of", "shuffled", "too_few"]
 

@@ -10,16 +10,16 @@ import numpy as np
 
 from shoal.errors import TooLarge
 from shoal.run import LOCAL, Run
-from shoal.verifier.arrays import blocks, spread, starts_of
-from shoal.verifier.records import Records
-from shoal.verifier.search import holders, index_boxes
+from shoal.seen.arrays import blocks, spread, starts_of
+from shoal.seen.index import holders, index_boxes
+from shoal.seen.records import Records
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-    from shoal.verifier.search import BoxIndex
+    from shoal.seen.index import BoxIndex
 
 __all__ = [
     "Axis",

@@ -1,4 +1,4 @@
-"""Outcome: how often an adversary won, beside what was promised and what she does to raw data."""
+"""What an attack declares about itself, and its outcome: how often the adversary won, beside raw data."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Attack", "Outcome", "crowd", "rate"]
+__all__ = ["Attack", "AttackSetting", "Outcome", "crowd", "rate"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -64,20 +64,40 @@ class Outcome(Displayed):
 
 
 @dataclass(frozen=True)
-class Attack:
-    """An entry of the registry: `run(scene, *, victims, seed, threads, progress, **settings)` plays the adversary.
+class AttackSetting:
+    """A setting of an attack: `help` is one line for `--help`; the command line derives its flag from it.
 
-    `knows` says what she knows, in plain words; `settings` are the names that `run` takes besides the common ones.
-    `needs_audit` and `needs_other` say that it can't be played without the audit file or a second release, `on_traces`
-    that it looks at places and times as they are: its scene is a `Pairs` of traces and published points.
+    A setting in metres or seconds (`unit`: m or s) may be given as text on the command line, such as 200m or 6h; its
+    name ends with the unit, its flag does not. `kind` is the type of any other.
     """
 
+    help: str
+    unit: str = ""
+    kind: Any = int
+
+
+@dataclass(frozen=True)
+class Attack:
+    """The declaration of an attack; the registry, the command line and the errors are derived from it.
+
+    `run(scene, *, victims, seed, run, **settings)` plays the adversary. `knows` says what the adversary knows, in plain
+    words; `settings` are those that `run` takes besides the common ones. `needs_audit` and `needs_other` say that it
+    can't be played without the audit file or a second release, `on_traces` that it looks at places and times as they
+    are: it is played on a `Pairs` of traces and published points, others on a `Scene` of boxes.
+    """
+
+    name: str
     run: Callable[..., Outcome]
     knows: str
-    settings: tuple[str, ...] = ()
+    settings: dict[str, AttackSetting] = field(default_factory=dict)
     needs_audit: bool = False
     needs_other: bool = False
     on_traces: bool = False
+
+    @property
+    def takes(self) -> set[str]:
+        """The names of what `run` takes besides the common settings: its own and, if it needs one, the other scene."""
+        return {*self.settings, "other"} if self.needs_other else set(self.settings)
 
 
 def rate(name: str, successes: float, trials: int) -> dict[str, float | None]:

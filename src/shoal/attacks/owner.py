@@ -9,15 +9,15 @@ import numpy as np
 from shoal.attacks.features import victim_features
 from shoal.attacks.knowledge import anyone, percent, promised
 from shoal.attacks.matching import Known
-from shoal.attacks.outcome import Outcome, crowd, rate
+from shoal.attacks.outcome import Attack, AttackSetting, Outcome, crowd, rate
 from shoal.attacks.posterior import Choices, contrasts, effective_sizes, expected_hits, held_out_scores, posterior
 from shoal.attacks.rivals import rival_features
 from shoal.attacks.scene import draw_victims
 from shoal.errors import SettingsError
 from shoal.lists import take_lists
 from shoal.run import LOCAL, Run
-from shoal.verifier.arrays import spread, starts_of
-from shoal.verifier.cover import cover_pairs
+from shoal.seen.arrays import spread, starts_of
+from shoal.seen.cover import cover_pairs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from shoal.attacks.features import Features
     from shoal.attacks.scene import Scene
 
-__all__ = ["owner_attack"]
+__all__ = ["OWNER", "owner_attack"]
 
 Knowledge = Literal["victim", "everybody"]
 
@@ -193,3 +193,12 @@ def _messages(scene: Scene, rows: list[dict[str, Any]], figures: dict[str, Any])
     if scene.claim.name == "cover" and scene.promise is not None and learned["success_low"] > scene.promise:
         said.append(f"Cover by {scene.k} records does not hide whose record is whose; identical groups do.")
     return tuple(said)
+
+
+OWNER = Attack(
+    "owner",
+    owner_attack,
+    "the victim's whole trajectory, and our code",
+    {"knows": AttackSetting("Whose samples are known; the victim's by default.", kind=Knowledge)},
+    needs_audit=True,
+)

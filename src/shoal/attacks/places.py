@@ -11,19 +11,19 @@ import pyarrow.compute as pc
 from shoal.arrow import from_arrow_array, to_arrow_array
 from shoal.attacks.knowledge import anyone, percent, promised, row_of
 from shoal.attacks.matching import Known, PlaceMatcher, SampleMatcher, axes_of, count_people, pack, unpack
-from shoal.attacks.outcome import Outcome, rate
+from shoal.attacks.outcome import Attack, AttackSetting, Outcome, rate
 from shoal.attacks.scene import draw_victims
 from shoal.errors import CannotCheck, SettingsError, TooLarge
 from shoal.run import LOCAL, Run
-from shoal.verifier.arrays import fresh, spread, starts_of
+from shoal.seen.arrays import fresh, spread, starts_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.attacks.scene import Scene
-    from shoal.verifier.original import Original
+    from shoal.seen.original import Original
 
-__all__ = ["home_work_attack", "top_locations_attack"]
+__all__ = ["HOME_WORK", "TOP_LOCATIONS", "home_work_attack", "top_locations_attack"]
 
 _MOST = 5
 _NIGHT, _OFFICE = (22, 6), (9, 17)  # local hours, from the first to before the second
@@ -211,3 +211,12 @@ def _as_many(cells: NDArray[np.int64], among: NDArray[np.int64]) -> NDArray[np.i
     many = np.zeros(len(cells), dtype=np.int64)
     many[order] = np.bincount(group)[group]
     return many
+
+
+TOP_LOCATIONS = Attack(
+    "top-locations",
+    top_locations_attack,
+    "the cells where the victim is most, without times",
+    {"locations": AttackSetting("Places known; 1 to 5 by default.")},
+)
+HOME_WORK = Attack("home-work", home_work_attack, "where the victim lives and works, to the cell")

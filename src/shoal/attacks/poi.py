@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.attacks.knowledge import percent
-from shoal.attacks.outcome import Outcome, rate
+from shoal.attacks.outcome import Attack, AttackSetting, Outcome, rate
 from shoal.errors import CannotCheck, SettingsError
 from shoal.kernels.geodesy import places as geocentric_places
 from shoal.kernels.stays import FoundStays, StayRule, find_stays, match_places, merge_stays
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from shoal.seen.pairs import Pairs, Track
     from shoal.traces import Traces
 
-__all__ = ["StayPlaces", "places_of", "poi_attack", "poi_scores", "stays_of"]
+__all__ = ["POI", "StayPlaces", "places_of", "poi_attack", "poi_scores", "stays_of"]
 
 DIAMETER_M, STAY_S, MATCH_M = 200, 900, 100
 _BLOCK = 1 << 20  # fixes between two looks at Ctrl-C
@@ -200,3 +200,16 @@ def _means(column: NDArray[np.float64], starts: NDArray[np.int64], stops: NDArra
     rows = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], stops - starts)
     means: NDArray[np.float64] = np.add.reduceat(column[rows], offsets[:-1]) / (stops - starts)
     return means
+
+
+POI = Attack(
+    "poi",
+    poi_attack,
+    "nothing, and looks for places where people stay",
+    {
+        "diameter_m": AttackSetting("Largest extent of a stay; 200m by default.", unit="m"),
+        "stay_s": AttackSetting("Shortest stay; 15min by default.", unit="s"),
+        "match_m": AttackSetting("How near a place that was found must be; 100m by default.", unit="m"),
+    },
+    on_traces=True,
+)

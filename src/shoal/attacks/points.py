@@ -8,7 +8,7 @@ import numpy as np
 
 from shoal.attacks.knowledge import anyone, failures, first_known, percent, promised, row_of, shuffled, too_few
 from shoal.attacks.matching import count_people
-from shoal.attacks.outcome import Outcome
+from shoal.attacks.outcome import Attack, AttackSetting, Outcome
 from shoal.attacks.scene import draw_victims
 from shoal.claim import Claim
 from shoal.errors import SettingsError
@@ -17,7 +17,7 @@ from shoal.run import LOCAL, Run
 if TYPE_CHECKING:
     from shoal.attacks.scene import Scene
 
-__all__ = ["points_attack"]
+__all__ = ["POINTS", "points_attack"]
 
 _MOST = 10
 
@@ -61,3 +61,11 @@ def _messages(rows: list[dict[str, float]]) -> tuple[str, ...]:
         f"{percent(row['success'])} of cases; in raw data in {percent(row['control'])}."
     )
     return (said,)
+
+
+POINTS = Attack(
+    "points",
+    points_attack,
+    "a few random samples of the victim, place and time",
+    {"points": AttackSetting("Samples known; several numbers by default.")},
+)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal.verifier.arrays import spread, starts_of
+from shoal.seen.arrays import spread, starts_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -13,15 +13,15 @@ from shoal.kernels.merge import OWNER, MemberLists, MergedRecords, merge_records
 from shoal.kernels.samples import Samples
 from shoal.lists import even_ranges, take_lists
 from shoal.run import LOCAL, Run
-from shoal.verifier.arrays import blocks, distinct, starts_of
-from shoal.verifier.cover import cover_pairs
+from shoal.seen.arrays import blocks, distinct, starts_of
+from shoal.seen.cover import cover_pairs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.attacks.features import Features
-    from shoal.verifier.original import Original
-    from shoal.verifier.records import Records
+    from shoal.seen.original import Original
+    from shoal.seen.records import Records
 
 __all__ = ["rival_features"]
 

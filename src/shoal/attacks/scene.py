@@ -11,19 +11,14 @@ import numpy as np
 from shoal.attacks.matching import BoxMatcher, SampleMatcher
 from shoal.claim import Claim
 from shoal.errors import CannotCheck, SettingsError
-from shoal.release import Release
 from shoal.run import LOCAL, Run
+from shoal.seen.arrays import fresh, narrow, spread, starts_of
+from shoal.seen.audit import read_audit
+from shoal.seen.findings import Findings
+from shoal.seen.opened import foreign_header, open_release
+from shoal.seen.people import open_crowd
+from shoal.seen.records import Records, catalogue
 from shoal.trajectories import Trajectories
-from shoal.verifier.arrays import fresh, narrow, spread, starts_of
-from shoal.verifier.audit import read_audit
-from shoal.verifier.crowd import open_crowd
-from shoal.verifier.grid import Grid
-from shoal.verifier.header import Header, read_header
-from shoal.verifier.integrity import read_manifest
-from shoal.verifier.published import open_file
-from shoal.verifier.records import Records, catalogue
-from shoal.verifier.scan import records_of_release, scan_file
-from shoal.verifier.verdict import Findings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,10 +28,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.reading.options import ReadOptions
-    from shoal.verifier.audit import Witnesses
-    from shoal.verifier.crowd import Crowd
-    from shoal.verifier.original import Original
-    from shoal.verifier.records import Catalogue
+    from shoal.release import Release
+    from shoal.seen.audit import Witnesses
+    from shoal.seen.grid import Grid
+    from shoal.seen.header import Header
+    from shoal.seen.opened import SeenRelease
+    from shoal.seen.original import Original
+    from shoal.seen.people import Crowd
+    from shoal.seen.records import Catalogue
 
 __all__ = ["Scene", "draw_victims", "open_scene"]
 
@@ -155,13 +154,15 @@ def open_scene(
 
     Input: the original (files with the reading `options` of the release, or Trajectories on its grid) and the
     release (a file with at least the box columns, or one in memory). Where the file does not say on which grid it
-    is, `options` must: crs, cell_m, slot_s. The `audit` says who is who; a release in memory may know by itself.
+    is, `options` must: crs, cell, slot. The `audit` says who is who; a release in memory may know by itself.
     `k` may ask for more than is claimed.
     Output: a Scene. Raises CannotCheck if something can't be read or does not belong together, TooLarge if
     everybody does not fit into memory. Cost: reading both, and a sort of the records.
     """
     with run.stage("reading the release"):
-        header, records, known, lost = _open_release(release, original, options, run)
+        seen = open_release(release)
+        header = _header(seen, original, options)
+        records = _records(seen, header, run)
     if not len(records) or not records.unique.sound.any():
         raise CannotCheck("the release has no record that could hold anybody; give a file with boxes")
     if k is not None and k < 1:
@@ -176,36 +177,28 @@ def open_scene(
         ) as people,
     ):
         whole = people.whole()
-        audit = known if audit is None else audit
+        audit = seen.audit if audit is None else audit
         witnesses = None if audit is None else _read_audit(audit, people, records)
     tz = original.frame.tz if isinstance(original, Trajectories) else (options.tz if options else "UTC")
     largest = max(k or 0, header.k or 0) or None
-    scene = Scene(whole, records, header.claim, largest, header.grid, tz, suppressed=lost)
+    scene = Scene(whole, records, header.claim, largest, header.grid, tz, suppressed=seen.suppressed != 0)
     return scene if witnesses is None else _with_audit(scene, witnesses)
 
 
-def _open_release(
-    release: str | Path | Release, original: Any, options: ReadOptions | None, run: Run
-) -> tuple[Header, Catalogue, pa.Table | None, bool]:
-    """Return the release's header and records, its own audit if it has one, and whether samples are suppressed."""
-    if isinstance(release, Release):
-        from shoal.publishing.audit import audit_table
-
-        frame = release.frame
-        k = release.claim.k or release.parameters.get("k")
-        header = Header(Grid(frame.crs, frame.cell_m, frame.slot_s), release.claim, k)
-        return header, records_of_release(release, run=run), audit_table(release), release.suppressed > 0
-    file = open_file(release)
-    manifest = read_manifest(file.path)
-    plain = manifest if isinstance(manifest, dict) else {}
-    stated = file.stated if file.stated is not None else plain.get("shoal")
-    counts = plain.get("counts")
-    lost = isinstance(counts, dict) and counts.get("samples_suppressed") not in (0, None)
-    known = _foreign_header(original, options) if stated is None else read_header(stated)
-    if known is None:
+def _header(seen: SeenRelease, original: Any, options: ReadOptions | None) -> Header:
+    """Return what a release says about itself or, if it says nothing, what the caller says."""
+    header = seen.header
+    if header is None and seen.stated is None:
+        return foreign_header(original, options)
+    if header is None:
         raise CannotCheck("the shoal object of the release can't be understood; check the release with shoal verify")
+    return header
+
+
+def _records(seen: SeenRelease, header: Header, run: Run) -> Catalogue:
+    """Return the boxes; raises CannotCheck if some can't be read."""
     findings = Findings()
-    scan = scan_file(findings, file, known.grid, run=run)
+    scan = seen.boxes(findings, header.grid, run=run)
     if scan is None:
         raise CannotCheck(
             "the release can't be read as boxes: it needs the columns uid, t_start, t_end, x_min, y_min, x_max, y_max "
@@ -215,18 +208,7 @@ def _open_release(
         raise CannotCheck(
             f"{scan.odd['wild']:,} rows of the release can't be read; the file formats say how values are written"
         )
-    return known, scan.records, None, lost
-
-
-def _foreign_header(original: Any, options: ReadOptions | None) -> Header:
-    """Take the grid of another tool's release from what the caller says; it claims nothing."""
-    claim = Claim("none", why="unclaimed")
-    if isinstance(original, Trajectories):
-        frame = original.frame
-        return Header(Grid(frame.crs, frame.cell_m, frame.slot_s), claim, None)
-    if options is None or not {"cell", "slot"} <= options.model_fields_set:
-        raise CannotCheck("the release does not say on which grid it is; give --crs, --cell and --slot")
-    return Header(Grid(options.crs, options.cell, options.slot), claim, None)
+    return scan.records
 
 
 def _read_audit(audit: str | Path | pa.Table, people: Crowd, records: Catalogue) -> Witnesses:

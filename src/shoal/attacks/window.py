@@ -8,21 +8,21 @@ import numpy as np
 
 from shoal.attacks.knowledge import anyone, failures, percent, promised, row_of, too_few
 from shoal.attacks.matching import Known, matches
-from shoal.attacks.outcome import Outcome
+from shoal.attacks.outcome import Attack, AttackSetting, Outcome
 from shoal.attacks.scene import draw_victims
 from shoal.claim import Claim
 from shoal.errors import SettingsError
 from shoal.run import LOCAL, Run
-from shoal.verifier.arrays import blocks, distinct, spread, starts_of
+from shoal.seen.arrays import blocks, distinct, spread, starts_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.attacks.matching import Matcher
     from shoal.attacks.scene import Scene
-    from shoal.verifier.original import Original
+    from shoal.seen.original import Original
 
-__all__ = ["window_attack"]
+__all__ = ["WINDOW", "window_attack"]
 
 _TAUS_S = (3_600, 6 * 3_600, 24 * 3_600)
 
@@ -224,3 +224,14 @@ def _message(row: dict[str, Any]) -> str:
         f"{row['side_km_median'] or 0:.1f} km in half of all cases (raw data: {percent(row['control_learned'])}, exact)"
         "."
     )
+
+
+WINDOW = Attack(
+    "window",
+    window_attack,
+    "everything the victim did during some time",
+    {
+        "tau_s": AttackSetting("How long everything is known, e.g. 6h; 1, 6 and 24 h by default.", unit="s"),
+        "epsilon_s": AttackSetting("Count who is known for longer beyond the window, e.g. 1h.", unit="s"),
+    },
+)

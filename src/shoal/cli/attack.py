@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import field, make_dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from shoal.attacks import ATTACKS, Outcome, Pairs, Scene, known_attacks, open_pairs, open_scene, play
+from shoal.attacks import ATTACKS, Outcome, Pairs, Scene, known_attacks, open_pairs, open_release, open_scene, play
 from shoal.attacks.knowledge import percent
 from shoal.cli.console import show, show_columns, show_json, working
 from shoal.cli.options import Reading, Running, read_options_of
 from shoal.errors import SettingsError
 from shoal.tables import refuse_table, save_rows
 from shoal.units import parse_metres, parse_seconds
-from shoal.verifier.points import holds_points
 
 __all__ = ["attack"]
 
@@ -45,23 +45,42 @@ _TRIPLE = ("_min", "_median", "_mean")
 _UNSHOWN = ("control_candidates", "control_run", "control_side", "control_duration", "run_h_mean")
 
 
+_SETTINGS = {name: setting for one in ATTACKS.values() for name, setting in one.settings.items()}
+
+
+def _flag_name(setting: str) -> str:
+    """Return what a setting is called on the command line: without its unit."""
+    return setting.removesuffix("_s").removesuffix("_m")
+
+
+def _flag(name: str) -> tuple[str, Any, Any]:
+    """Return the flag of a setting, with the attacks that take it in its help."""
+    setting, having = _SETTINGS[name], [one.name for one in ATTACKS.values() if name in one.settings]
+    about = Parameter(help=f"{', '.join(having)}: {setting.help}")
+    return _flag_name(name), Annotated[(str if setting.unit else setting.kind) | None, about], field(default=None)
+
+
+if TYPE_CHECKING:
+
+    class AttackFlags:
+        """The settings of all attacks; those that are played take their own and refuse others."""
+
+else:
+    AttackFlags = Parameter(name="*")(
+        make_dataclass(
+            "AttackFlags",
+            [_flag(name) for name in _SETTINGS],
+            frozen=True,
+            kw_only=True,
+            namespace={"__module__": __name__},
+        )
+    )
+
+
 def attack(
     *paths: Annotated[Path, Parameter(help="ORIGINAL... RELEASE: what the release was made of; last, the release.")],
-    attack: Annotated[
-        str, Parameter(help="Which, with commas: points, top-locations, home-work, window, owner, poi … or all.")
-    ] = "points",
-    points: Annotated[int | None, Parameter(help="Samples known (points, intersection); else several numbers.")] = None,
-    locations: Annotated[int | None, Parameter(help="Places known (top-locations); else 1 to 5.")] = None,
-    tau: Annotated[
-        str | None, Parameter(help="How long everything is known (window), e.g. 6h; else 1, 6, 24 h.")
-    ] = None,
-    epsilon: Annotated[str | None, Parameter(help="Count who is known for longer beyond the window, e.g. 1h.")] = None,
-    knows: Annotated[
-        Literal["victim", "everybody"] | None, Parameter(help="Whose samples are known (owner); else the victim's.")
-    ] = None,
-    diameter: Annotated[str | None, Parameter(help="Largest extent of a stay (poi); else 200m.")] = None,
-    stay: Annotated[str | None, Parameter(help="Shortest stay (poi); else 15min.")] = None,
-    match: Annotated[str | None, Parameter(help="How near a place that was found must be (poi); else 100m.")] = None,
+    attack: Annotated[str, Parameter(help=f"Which, with commas: {', '.join(ATTACKS)}; or all.")] = "points",
+    settings: AttackFlags = AttackFlags(),  # noqa: B008  frozen
     other: Annotated[Path | None, Parameter(help="A second release, for intersection.")] = None,
     other_original: Annotated[Path | None, Parameter(help="What the second one was made of, if not the same.")] = None,
     other_audit: Annotated[Path | None, Parameter(help="The private audit file of the second release.")] = None,
@@ -77,11 +96,9 @@ def attack(
     """Play the adversary; 0 the promise was kept, 1 it was not, 2 (raised) could not be played."""
     if len(paths) < 2:
         raise SettingsError("name the ORIGINAL and, last, the RELEASE: shoal attack events.csv release.parquet")
-    named = _named(attack) or (["poi"] if holds_points(paths[-1]) else [])
-    settings: dict[str, Any] = {"points": points, "locations": locations, "knows": knows}
-    settings |= {"tau_s": _seconds(tau), "epsilon_s": _seconds(epsilon), "stay_s": _seconds(stay)}
-    settings |= {"diameter_m": _metres(diameter), "match_m": _metres(match)}
-    _refuse_unused(named, settings, other)
+    named = _named(attack) or (["poi"] if open_release(paths[-1]).layout == "points" else [])
+    chosen = _values(settings)
+    _refuse_unused(named, chosen, other)
     _refuse_points(named, paths[-1])
     originals = [str(path) for path in paths[:-1]]
     if output is not None:
@@ -96,10 +113,10 @@ def attack(
         if any(ATTACKS[name].on_traces for name in named):
             pairs = open_pairs(originals, paths[-1], audit=audit, options=options, run=run)
         if other is not None:
-            settings["other"] = open_scene(source, other, audit=other_audit, options=options, run=run)
+            chosen["other"] = open_scene(source, other, audit=other_audit, options=options, run=run)
         names = named or _known(scene, other=other is not None)
         drawn: dict[str, Any] = {"victims": victims, "seed": seed, "run": run}
-        outcomes = [play(_stage(name, scene, pairs), name, **_own(name, settings), **drawn) for name in names]
+        outcomes = [play(_stage(name, scene, pairs), name, **_own(name, chosen), **drawn) for name in names]
     if output is not None:
         save_rows(_rows(outcomes), output, overwrite=overwrite)
     if running.json:
@@ -119,12 +136,11 @@ def _named(text: str) -> list[str]:
     return names
 
 
-def _seconds(text: str | None) -> int | None:
-    return None if text is None else parse_seconds(text)
-
-
-def _metres(text: str | None) -> int | None:
-    return None if text is None else parse_metres(text)
+def _values(flags: AttackFlags) -> dict[str, Any]:
+    """Return the settings by name; text with a unit is read as metres or seconds."""
+    parse = {"": lambda value: value, "m": parse_metres, "s": parse_seconds}
+    given = {name: getattr(flags, _flag_name(name)) for name in _SETTINGS}
+    return {name: None if value is None else parse[_SETTINGS[name].unit](value) for name, value in given.items()}
 
 
 def _known(scene: Scene | None, *, other: bool) -> list[str]:
@@ -141,25 +157,25 @@ def _stage(name: str, scene: Scene | None, pairs: Pairs | None) -> Scene | Pairs
 
 def _refuse_unused(names: list[str], settings: dict[str, Any], other: Path | None) -> None:
     """Raise for settings that none of the attacks takes."""
-    taken = {name for attack in names or ATTACKS for name in ATTACKS[attack].settings}
+    taken = {name for attack in names or ATTACKS for name in ATTACKS[attack].takes}
     given = {name for name, value in settings.items() if value is not None} | (
         {"other"} if other is not None else set()
     )
     if given - taken:
-        flags = ", ".join(f"--{name.removesuffix('_s').removesuffix('_m')}" for name in sorted(given - taken))
+        flags = ", ".join(f"--{_flag_name(name)}" for name in sorted(given - taken))
         raise SettingsError(f"{', '.join(names)} takes no {flags}; leave it out or choose another --attack")
 
 
 def _refuse_points(names: list[str], release: Path) -> None:
     """Raise for attacks on boxes where the release holds points."""
     boxes = [name for name in names if not ATTACKS[name].on_traces]
-    if boxes and holds_points(release):
+    if boxes and open_release(release).layout == "points":
         raise SettingsError(f"the release holds points, and {', '.join(boxes)} needs boxes; give --attack poi")
 
 
 def _own(attack: str, settings: dict[str, Any]) -> dict[str, Any]:
     """Return the settings that an attack takes."""
-    return {name: value for name, value in settings.items() if name in ATTACKS[attack].settings}
+    return {name: value for name, value in settings.items() if name in ATTACKS[attack].takes}
 
 
 def _rows(outcomes: list[Outcome]) -> list[dict[str, Any]]:

@@ -14,6 +14,7 @@ from shoal.kernels.samples import samples_of
 from shoal.lists import even_ranges, offsets_of
 from shoal.measure.stretch import Stretch
 from shoal.memory import require_memory
+from shoal.notebook import Displayed
 from shoal.parts import even_parts
 from shoal.run import LOCAL, Run
 from shoal.search import homes
@@ -37,8 +38,8 @@ _SAMPLES_PER_RANGE = 500_000
 _WORK_PER_RANGE = 50_000_000  # samples of everybody × users looked for
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Gaps:
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Gaps(Displayed):
     """How hard people are to hide: a row for each of `users`, a column for each of `k`.
 
     `gap` is the k-gap, from 0 (already the same as k-1 others) to 1 (nothing alike); `space` and `time` are its two

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import datetime
 from pathlib import Path  # noqa: TC003  pydantic needs it
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 from zoneinfo import ZoneInfo
 
 from pydantic import field_validator, model_validator
@@ -15,9 +15,9 @@ from shoal.settings import Settings, setting
 from shoal.units import Metres, Seconds, checked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-__all__ = ["ROLES", "ReadOptions", "read_options"]
+__all__ = ["ROLES", "ReadOptions", "Reading", "ReadingRules", "read_options"]
 
 _BBOX = "four numbers, west,south,east,north"
 _PERIOD = "two ISO times, start,end"
@@ -135,6 +135,30 @@ class ReadOptions(Settings):
                 "--split-gap and --align-days are for point methods (promesse, geo-indistinguishability): people who "
                 "are hidden among k count once, whole; leave them out"
             )
+
+
+class ReadingRules(TypedDict, total=False):
+    """The fields of ReadOptions besides the CRS, as keywords of a function."""
+
+    columns: dict[str, str] | str
+    tz: str
+    time_unit: Literal["auto", "s", "ms", "us"]
+    cell: float | str
+    slot: float | str
+    cells: str | Path | None
+    min_samples: int
+    min_active_days: int
+    bbox: Sequence[float] | str | None
+    period: Sequence[str] | str | None
+    align_days: int
+    split_gap: float | str | None
+    strict: bool
+
+
+class Reading(ReadingRules, total=False):
+    """The fields of ReadOptions as keywords of a function."""
+
+    crs: str | None
 
 
 _ZONE = "the time zone is not known; give a name such as Africa/Dakar or UTC"

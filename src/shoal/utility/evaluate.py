@@ -103,8 +103,8 @@ def evaluate(
 
     >>> import shoal
     >>> table = shoal.synthesize(users=5, kind="gps", scene="town", days=1, seed=1)
-    >>> traces = shoal.read_traces(table, split_gap_s="4h")
-    >>> evaluate(traces, shoal.Promesse(step_m=100).anonymize(traces)).spatial_error_m < 20
+    >>> traces = shoal.read_traces(table, split_gap="4h")
+    >>> evaluate(traces, shoal.Promesse(step=100).anonymize(traces)).spatial_error_m < 20
     True
     """
     pairs = open_pairs(

@@ -1,4 +1,17 @@
-"""The independent check of a release: from files, with code that shares nothing with the code that makes them."""
+"""The independent check of a release, against the original it was made from.
+
+The verifier opens everything through `seen`, and neither room uses anything of the code that makes releases: no module
+of `methods`, `search`, `kernels`, `merge`, `measure` or `publishing`. It has its own grid, projection, de-duplication,
+screening, search of boxes and reading of manifests and audits. What it shares with the makers, and so can't check:
+
+- the parser of input files: `reading.options`, `reading.parts`, `reading.times`, `reading.days` (days that are moved
+  to one start) and what these use of `reading`; files of fixes for attacks and utility: `reading.traces`;
+- what flows: `claim`, `frame`, `layouts`, `release`, `traces`, `trajectories`;
+- tools that know nothing of releases: `arrow`, `errors`, `folders`, `jit`, `lists`, `memory`, `parallel`, `run`,
+  `units`.
+
+`tests/unit/test_verifier_shared.py` holds the verifier to this list.
+"""
 
 from shoal.verifier.check import MAX_SUPPRESSED, verify
 from shoal.verifier.measured import with_measured_claim

@@ -1,19 +1,17 @@
-"""The `shoal` object of a release: which grid, which claim, and nothing that it must not say."""
+"""The `shoal` object of a release says public things only: the allowed keys, settings, claims and projections."""
 
 from __future__ import annotations
 
-import json
 import re
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from shoal.claim import Claim
-from shoal.verifier.grid import Grid
+from shoal.seen.header import is_count
 
 if TYPE_CHECKING:
-    from shoal.verifier.verdict import Findings
+    from shoal.seen.findings import Findings
 
-__all__ = ["Header", "check_header", "parse_json", "read_header", "truth_level"]
+__all__ = ["check_header"]
 
 _KEYS = {"format", "method", "parameters", "claim", "cell_m", "slot_s", "crs"}
 _METHOD = re.compile(r"[a-z][a-z0-9-]{0,31}")
@@ -53,76 +51,6 @@ _TERMS = {
 }
 
 
-@dataclass(frozen=True)
-class Header:
-    """What verification needs of the `shoal` object; what the claim does not say is taken from the parameters.
-
-    `truth` is the level of truth: `member` (every box holds a sample of every member of its record) or `group` (of
-    some member).
-    """
-
-    grid: Grid
-    claim: Claim
-    k: int | None
-    tau_s: int | None = None
-    epsilon_s: int | None = None
-    truth: str = "member"
-
-
-def parse_json(text: bytes) -> Any:
-    """Read JSON that is written as Python writes it; a string if it is not: a repeated key or blanks could tell.
-
-    >>> parse_json(b'{"k": 3}'), parse_json(b'{"k": 4, "k": 3}')
-    ({'k': 3}, 'not JSON')
-    """
-    try:
-        plain = text.decode()
-        value = json.loads(plain)
-        forms = (
-            json.dumps(value),
-            json.dumps(value, ensure_ascii=False),
-            json.dumps(value, indent=2, ensure_ascii=False),
-        )
-    except (ValueError, RecursionError):
-        return "not JSON"
-    return value if value is not None and plain.removesuffix("\n") in forms else "not JSON"
-
-
-def read_header(stated: Any) -> Header | None:
-    """Read the object; None if the grid or the claim can't be understood."""
-    if not isinstance(stated, dict) or not _is_count(stated.get("format")) or stated["format"] != 1:
-        return None
-    crs: Any = stated.get("crs")
-    cell_m: Any = stated.get("cell_m")
-    slot_s: Any = stated.get("slot_s")
-    claim, parameters = stated.get("claim"), stated.get("parameters")
-    if not (_is_count(cell_m) and _is_count(slot_s) and (crs is None or isinstance(crs, str))):
-        return None
-    if not isinstance(claim, dict):
-        return None
-    try:
-        understood = Claim.from_dict(claim)
-    except ValueError:
-        return None
-    if understood.why != "research":
-        understood = replace(understood, why=None)  # what is wrong with it is noted; its words are not repeated
-    settings = parameters if isinstance(parameters, dict) else {}
-    k, tau_s, epsilon_s = (getattr(understood, name) or settings.get(name) for name in ("k", "tau_s", "epsilon_s"))
-    if not all(value is None or _is_count(value) for value in (k, tau_s, epsilon_s)):
-        return None
-    truth = truth_level(stated.get("method"), settings)
-    return Header(Grid(crs, int(cell_m), int(slot_s)), understood, k, tau_s, epsilon_s, truth)
-
-
-def truth_level(method: Any, parameters: dict[str, Any]) -> str:
-    """Return the level of truth that a method promises: only GLOVE with its own merging is not about every member.
-
-    >>> truth_level("glove", {"merge": "two-stage"}), truth_level("glove", {"merge": "k-merge"})
-    ('group', 'member')
-    """
-    return "group" if method == "glove" and parameters.get("merge") == "two-stage" else "member"
-
-
 def check_header(findings: Findings, stated: dict[str, Any]) -> None:
     """Check that the object holds the allowed keys and public values only."""
     findings.fail_if(set(stated) != _KEYS, "leaks", "The shoal object has other keys than the format allows.")
@@ -156,10 +84,6 @@ def _is_plain_claim(claim: dict[str, Any]) -> bool:
     return understood.to_dict() == claim and understood.why in (None, "research") and rounded
 
 
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value < 2**31
-
-
 def _is_public(method: str, name: str, value: Any) -> bool:
     own = _SETTINGS.get(method, {})
     words = own.get(name)
@@ -167,7 +91,7 @@ def _is_public(method: str, name: str, value: Any) -> bool:
         return value in words
     if name == _PER_METRE.get(method):
         return isinstance(value, float) and 0 < value < float("inf")
-    return (name == "k" or name in own) and _is_count(value)
+    return (name == "k" or name in own) and is_count(value)
 
 
 def _is_plain_crs(crs: str | None) -> bool:

@@ -8,8 +8,8 @@ import numpy as np
 
 from shoal.errors import CannotCheck
 from shoal.run import LOCAL, Run
-from shoal.verifier.arrays import spread
-from shoal.verifier.search import covering, holders, index_boxes, index_rarest, mark_boxes
+from shoal.seen.arrays import spread
+from shoal.seen.index import covering, holders, index_boxes, index_rarest, mark_boxes
 from shoal.verifier.truth import check_some
 
 if TYPE_CHECKING:
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from shoal.verifier.audit import Witnesses
-    from shoal.verifier.crowd import Crowd
-    from shoal.verifier.records import Catalogue, Records
-    from shoal.verifier.search import Pairs
-    from shoal.verifier.verdict import Findings
+    from shoal.seen.audit import Witnesses
+    from shoal.seen.findings import Findings
+    from shoal.seen.index import CoverPairs
+    from shoal.seen.people import Crowd
+    from shoal.seen.records import Catalogue, Records
 
 __all__ = ["check_identical"]
 
@@ -78,7 +78,7 @@ def check_identical(
     findings.figures["min_cover"] = 0 if left_out else findings.figures["min_group"]
 
 
-def _pairs(people: Crowd, unique: Records, *, whole: bool, run: Run) -> Iterator[tuple[int, Pairs]]:
+def _pairs(people: Crowd, unique: Records, *, whole: bool, run: Run) -> Iterator[tuple[int, CoverPairs]]:
     """Yield who has a sample in every box of which record, block by block, with the index of the block's first user."""
     index = None
     for start, part in people.parts():

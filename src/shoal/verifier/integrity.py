@@ -6,29 +6,15 @@ import hashlib
 import json
 from typing import TYPE_CHECKING, Any
 
-from shoal.errors import CannotCheck
-from shoal.verifier.header import parse_json
-
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from shoal.verifier.verdict import Findings
+    from shoal.seen.findings import Findings
 
-__all__ = ["check_counts", "check_manifest", "check_point_counts", "read_manifest", "rounding"]
+__all__ = ["check_counts", "check_manifest", "check_point_counts", "rounding"]
 
 _KEYS = {"shoal", "counts", "seeded", "files"}
 _COUNTS = {"records", "samples_published", "samples_suppressed", "samples_created"}
-
-
-def read_manifest(path: Path) -> Any:
-    """Return the manifest beside a release: None if there is none, a string if it is not JSON."""
-    manifest = path.with_name(path.name + ".manifest.json")
-    try:
-        return parse_json(manifest.read_bytes())
-    except FileNotFoundError:
-        return None
-    except OSError:
-        raise CannotCheck("the manifest can't be read; check its permissions") from None
 
 
 def check_manifest(

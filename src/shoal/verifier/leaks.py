@@ -10,11 +10,12 @@ import numpy as np
 import pyarrow as pa
 
 if TYPE_CHECKING:
-    from shoal.verifier.published import File
-    from shoal.verifier.scan import Scan
-    from shoal.verifier.verdict import Findings
+    from shoal.seen.file import File
+    from shoal.seen.findings import Findings
+    from shoal.seen.point_scan import PointScan
+    from shoal.seen.scan import Scan
 
-__all__ = ["check_bytes", "check_metadata", "check_values"]
+__all__ = ["check_bytes", "check_metadata", "check_point_values", "check_values"]
 
 _ALLOWED = {b"shoal", b"geo", b"ARROW:schema"}
 _WRITER = re.compile(r"parquet-cpp-arrow version \d{1,3}(\.\d{1,3}){2}(-SNAPSHOT)?")
@@ -28,6 +29,11 @@ _ODD = {
     "wild": "boxes have values that are missing or out of range.",
     "times": "times are not the middle of their box.",
     "places": "places are not the middle of their box.",
+}
+
+_ODD_POINTS = {
+    "wild": "points have values that are missing or out of range.",
+    "fine": "places are not in degrees of seven decimals at most: what lies beyond could carry something.",
 }
 
 
@@ -121,3 +127,12 @@ def check_values(findings: Findings, scan: Scan, k: int, file: File, *, claim: s
         )
     if scan.polygons is not None:
         scan.polygons.report(findings, file.footer.get(b"geo"))
+
+
+def check_point_values(findings: Findings, scan: PointScan) -> None:
+    """Check numbering, order and values, by what a pass through all points has counted."""
+    dense = np.array_equal(scan.uids, np.arange(len(scan)))
+    findings.fail_if(not dense, "leaks", "Records are not numbered one after the other, without gaps.")
+    findings.fail_if(scan.odd["unsorted"], "leaks", "Rows are not sorted by record and time.")
+    for kind, message in _ODD_POINTS.items():
+        findings.fail_if(scan.odd[kind], "leaks", f"{scan.odd[kind]:,} {message}")

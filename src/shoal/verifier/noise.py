@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.errors import CannotCheck
-from shoal.verifier.arrays import spread, starts_of
-from shoal.verifier.fixes import rows_of
+from shoal.seen.arrays import spread, starts_of
+from shoal.seen.fixes import rows_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.claim import Claim
-    from shoal.verifier.fixes import Columns, Fixes
-    from shoal.verifier.point_scan import PointScan
-    from shoal.verifier.verdict import Findings
+    from shoal.seen.findings import Findings
+    from shoal.seen.fixes import Fixes
+    from shoal.seen.point_scan import PointScan
+    from shoal.seen.track import Track
 
 __all__ = ["check_noise", "check_times", "compare_with_laplace"]
 
@@ -53,7 +54,7 @@ def check_times(
     return None if moved or twice else rows
 
 
-def _kept(fixes: Fixes, scan: PointScan) -> tuple[Columns, tuple[NDArray[Any], ...]]:
+def _kept(fixes: Fixes, scan: PointScan) -> tuple[Track, tuple[NDArray[Any], ...]]:
     if fixes.columns is None or scan.columns is None:
         raise CannotCheck("points and fixes must be kept to compare them")
     return fixes.columns, scan.columns

@@ -13,15 +13,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.verifier.search import hold
+from shoal.seen.index import hold
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.verifier.audit import Witnesses
-    from shoal.verifier.crowd import Crowd
-    from shoal.verifier.records import Catalogue
-    from shoal.verifier.verdict import Findings
+    from shoal.seen.audit import Witnesses
+    from shoal.seen.findings import Findings
+    from shoal.seen.people import Crowd
+    from shoal.seen.records import Catalogue
 
 __all__ = ["check_labels", "check_numbering", "check_owned", "check_quantities"]
 

@@ -1,141 +1,160 @@
-"""The check of points: does a published file of places and times hold what it claims about the original."""
+"""What is checked of a release of points: that it tells nothing besides them, and lies as the claimed noise puts it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from shoal.claim import Claim
 from shoal.errors import CannotCheck, SettingsError
-from shoal.release import Release
-from shoal.run import LOCAL, Run
+from shoal.seen.audit import read_owners
+from shoal.seen.fixes import open_fixes
+from shoal.seen.point_scan import PointScan
 from shoal.trajectories import Trajectories
-from shoal.verifier.audit import read_owners
-from shoal.verifier.fixes import open_fixes
-from shoal.verifier.header import check_header, read_header
-from shoal.verifier.integrity import check_manifest, check_point_counts, read_manifest, rounding
-from shoal.verifier.leaks import check_bytes, check_metadata
+from shoal.verifier.integrity import check_point_counts
+from shoal.verifier.leaks import check_bytes, check_point_values
 from shoal.verifier.noise import check_noise, check_times
 from shoal.verifier.order import check_owned, check_quantities
-from shoal.verifier.point_scan import check_point_values, scan_point_release, scan_points
-from shoal.verifier.published import POINT, open_file
-from shoal.verifier.verdict import Findings, Verdict
+from shoal.verifier.subject import Asked, Given, Opened, Subject, declared_suppressed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Iterator
 
     import numpy as np
-    import pyarrow as pa
     from numpy.typing import NDArray
 
-    from shoal.reading.options import ReadOptions
-    from shoal.traces import Traces
-    from shoal.verifier.fixes import Fixes
-    from shoal.verifier.point_scan import PointScan
+    from shoal.run import Run
+    from shoal.seen.findings import Findings
+    from shoal.seen.fixes import Fixes
+    from shoal.seen.header import Header
+    from shoal.seen.opened import SeenRelease
+    from shoal.seen.scan import Scan
 
-__all__ = ["holds_points", "verify_points"]
+__all__ = ["PointSubject"]
 
-_CHECKED = ("geo-indistinguishability", "none")
-
-
-@dataclass(frozen=True)
-class _Opened:
-    """A release of points: its claim, its records and, if it is a file, what its manifest counts.
-
-    In memory (`written` is false) records have no numbers yet that could tell something.
-    """
-
-    claim: Claim
-    scan: PointScan
-    audit: pa.Table | None = None
-    suppressed: int = 0
-    counts: dict[str, int] | None = None
-    written: bool = True
+_NOISE = "geo-indistinguishability"
 
 
-def holds_points(release: str | Path | Release) -> bool:
-    """Return whether a release is one of points, by the columns of its file."""
-    if isinstance(release, Release):
-        return release.layout.name == "points"
-    return sorted(open_file(release).names) == sorted(POINT)
-
-
-def verify_points(
-    original: str | Path | Sequence[str | Path] | Trajectories | Traces,
-    release: str | Path | Release,
-    *,
-    audit: str | Path | pa.Table | None = None,
-    options: ReadOptions | None = None,
-    claim: Claim | None = None,
-    run: Run = LOCAL,
-) -> Verdict:
-    """Check a release of points against the original it was made from: `verify` for points.
+class PointSubject(Subject[PointScan]):
+    """A release of points, checked against fixes.
 
     Always: the file is the one of its manifest, its columns, metadata, values and order tell nothing else. With the
     audit: every record has one owner, numbers do not follow labels, and times lie within the owner's. The claim
     `geo-indistinguishability` needs the audit: every point stands for one fix of its owner, and the distances between
     them are, by statistical tests, those of the claimed noise.
     """
-    findings = Findings()
-    if isinstance(original, Trajectories):
-        raise CannotCheck("points are checked against fixes, not samples of the grid; give files, or Traces")
-    with run.stage("reading the release"):
-        opened = _open(findings, release, claim, run=run)
-    if opened is None:
-        return findings.verdict(Claim("none", why="unreadable"))
-    audit = opened.audit if audit is None else audit
-    noisy = opened.claim.name == "geo-indistinguishability"
-    if noisy and audit is None:
-        raise CannotCheck("noise is checked with the private audit file; give it: --audit")
-    with run.stage("reading the original"):
-        fixes = open_fixes(original, options, keep=noisy, run=run)
-    _note_sizes(findings, fixes, opened.scan)
-    with run.stage("looking for leaks"):
-        if opened.written:
-            check_point_values(findings, opened.scan)
-            _check_numbers(findings, opened.scan)
-        if opened.counts is not None:
-            check_point_counts(findings, opened.counts, len(opened.scan), int(opened.scan.counts.sum()))
-    with run.stage("checking records and owners"):
-        _check_audit(findings, opened, fixes, audit)
-    _note_result(findings, opened.claim, len(fixes.labels))
-    return findings.verdict(opened.claim, opened.claim if noisy else Claim("none"))
 
+    fixes: Fixes
 
-def _open(findings: Findings, release: str | Path | Release, claim: Claim | None, *, run: Run) -> _Opened | None:
-    """Read a release up to its records; None, with the failure noted, if it can't be understood so far."""
-    if isinstance(release, Release):
-        from shoal.publishing.audit import audit_table
+    def __init__(self, findings: Findings, opened: Opened[PointScan], asked: Asked, run: Run) -> None:
+        super().__init__(findings, opened, asked, run)
+        self.noisy = opened.header.claim.name == _NOISE
+        if self.noisy and self.audit is None:
+            raise CannotCheck("noise is checked with the private audit file; give it: --audit")
 
-        findings.say("Integrity not checked, nor leaks: the release is in memory, there is no file yet.")
-        findings.skip("integrity and leaks")
-        table = audit_table(release)
-        return _Opened(release.claim, scan_point_release(release), table, release.suppressed, written=False)
-    file = open_file(release)
-    manifest = check_manifest(findings, file.path, read_manifest(file.path), file.stated, is_csv=file.is_csv)
-    stated = file.stated if file.stated is not None or manifest is None else manifest["shoal"]
-    if stated is None:
+    @staticmethod
+    def refuse(given: Given, asked: Asked) -> None:
+        """Raise for questions about people who are hidden among k, and for samples of the grid."""
+        if any(value is not None for value in (asked.k, asked.tau, asked.epsilon)):
+            raise CannotCheck("the release holds points, not boxes: nobody is hidden among k; leave out --k and --tau")
+        if isinstance(given.original, Trajectories):
+            raise CannotCheck("points are checked against fixes, not samples of the grid; give files, or Traces")
+
+    @staticmethod
+    def foreign(findings: Findings, given: Given) -> Header:  # noqa: ARG004
+        """Raise CannotCheck: without a claim nothing can be checked."""
         raise CannotCheck("the release holds points, not boxes, and claims nothing that could be checked on them")
-    if (header := read_header(stated)) is None:
-        findings.fail("integrity", "The shoal object of the release can't be understood.")
-        return None
-    if claim is not None and claim != header.claim:
-        raise SettingsError("the release states its own claim; leave out the one given")
-    if header.claim.name not in _CHECKED:
-        raise CannotCheck("the release holds points, not boxes; this claim can't be checked on points")
-    check_header(findings, stated)
-    check_metadata(findings, file, own=True)
-    keep = header.claim.name == "geo-indistinguishability"
-    scan = scan_points(findings, file, keep=keep, run=run)
-    if scan is None:
-        return None
-    if file.is_csv:
-        check_bytes(findings, scan.odd["bytes"], file)
-    if manifest is None:
-        return _Opened(header.claim, scan)
-    counts = manifest["counts"]
-    return _Opened(header.claim, scan, suppressed=counts["samples_suppressed"], counts=counts)
+
+    @staticmethod
+    def accept(findings: Findings, header: Header, given: Given) -> None:  # noqa: ARG004
+        """Refuse another claim, and claims that are about boxes."""
+        if given.claim is not None and given.claim != header.claim:
+            raise SettingsError("the release states its own claim; leave out the one given")
+        if header.claim.name not in _CHECKS:
+            raise CannotCheck("the release holds points, not boxes; this claim can't be checked on points")
+
+    @staticmethod
+    def read(
+        findings: Findings, seen: SeenRelease, header: Header, *, own: bool, run: Run
+    ) -> tuple[PointScan, Scan | None] | None:
+        """Read what is known of each record and, where noise is claimed, all points."""
+        scan = seen.points(findings, keep=header.claim.name == _NOISE, run=run)
+        if scan is None:
+            return None
+        if seen.file is not None and seen.file.is_csv and own:
+            check_bytes(findings, scan.odd["bytes"], seen.file)
+        return scan, None
+
+    @contextmanager
+    def people(self, given: Given) -> Iterator[None]:
+        """Read the fixes or, where no noise is claimed, only what is known of each person."""
+        self.fixes = open_fixes(given.original, given.options, keep=self.noisy, run=self.run)
+        _note_sizes(self.findings, self.fixes, self.opened.records)
+        yield
+
+    def steps(self) -> Iterator[tuple[str, Callable[[], None]]]:
+        """Return the steps: the file, then owners and the claim."""
+        yield "looking for leaks", self._check_file
+        yield "checking records and owners", self._check_owners
+
+    def _check_file(self) -> None:
+        """Check values, numbers and counts; in memory records have no numbers yet that could tell something."""
+        scan = self.opened.records
+        if self.opened.file is not None:
+            check_point_values(self.findings, scan)
+            _check_numbers(self.findings, scan)
+        if self.opened.counts is not None:
+            check_point_counts(self.findings, self.opened.counts, len(scan), int(scan.counts.sum()))
+
+    def _check_owners(self) -> None:
+        """Check what needs the owner of each record, then the claim."""
+        if self.audit is None:
+            self.findings.skip("owners and labels, which need the audit file")
+            return
+        scan, fixes = self.opened.records, self.fixes
+        owners = read_owners(self.findings, self.audit, fixes.labels, scan.uids)
+        if owners is None:
+            return
+        if self.opened.file is not None:
+            lists = {"the number of fixes of their users": fixes.counts}
+            check_owned(self.findings, fixes.labels, lists, owners, scan.uids)
+        outside = _outside(scan, owners, fixes)
+        self.findings.fail_if(outside, "truth", f"{outside:,} records speak of times at which their owner has no data.")
+        for check in _CHECKS[self.opened.header.claim.name]:
+            check(self, owners)
+
+    def note_result(self) -> None:
+        """Say for how many people the claim holds."""
+        _note_result(self.findings, self.opened.header.claim, len(self.fixes.labels))
+
+    def shown(self) -> Claim:
+        """Return the claim of noise, or none: nothing else is checked on points."""
+        return self.opened.header.claim if self.noisy else Claim("none")
+
+
+def _suppression(case: PointSubject, owners: NDArray[np.int64]) -> None:  # noqa: ARG001
+    """Check that as many fixes have no point as was stated."""
+    missing = int(case.fixes.counts.sum()) - int(case.opened.records.counts.sum())
+    stated, tolerance = declared_suppressed(case.opened, None)
+    wrong = abs(missing - stated) > tolerance
+    case.findings.fail_if(wrong, "suppression", "The number of fixes without a point is not the one that was stated.")
+
+
+def _noise(case: PointSubject, owners: NDArray[np.int64]) -> None:
+    """Check that every point stands for a fix of its owner, and the noise between them."""
+    if "leaks" in case.findings.failures:
+        return
+    scan, fixes, claim = case.opened.records, case.fixes, case.opened.header.claim
+    rows = check_times(case.findings, scan, owners, fixes)
+    if rows is not None:
+        check_noise(case.findings, scan, owners, fixes, rows, claim)
+
+
+# The checks that each claim needs once the owners are known.
+_CHECKS: dict[str, tuple[Callable[[PointSubject, NDArray[np.int64]], None], ...]] = {
+    _NOISE: (_suppression, _noise),
+    "none": (),
+}
 
 
 def _note_sizes(findings: Findings, fixes: Fixes, scan: PointScan) -> None:
@@ -161,29 +180,6 @@ def _check_numbers(findings: Findings, scan: PointScan) -> None:
         "where they begin (second axis)": lat,
     }
     check_quantities(findings, quantities, len(scan))
-
-
-def _check_audit(findings: Findings, opened: _Opened, fixes: Fixes, audit: str | Path | pa.Table | None) -> None:
-    """Check what needs the owner of each record."""
-    if audit is None:
-        findings.skip("owners and labels, which need the audit file")
-        return
-    scan = opened.scan
-    owners = read_owners(findings, audit, fixes.labels, scan.uids)
-    if owners is None:
-        return
-    if opened.written:
-        check_owned(findings, fixes.labels, {"the number of fixes of their users": fixes.counts}, owners, scan.uids)
-    outside = _outside(scan, owners, fixes)
-    findings.fail_if(outside, "truth", f"{outside:,} records speak of times at which their owner has no data.")
-    if opened.claim.name == "geo-indistinguishability":
-        missing = int(fixes.counts.sum()) - int(scan.counts.sum())
-        wrong = abs(missing - opened.suppressed) > (rounding(opened.suppressed) if opened.written else 0)
-        findings.fail_if(wrong, "suppression", "The number of fixes without a point is not the one that was stated.")
-    if opened.claim.name == "geo-indistinguishability" and "leaks" not in findings.failures:
-        rows = check_times(findings, scan, owners, fixes)
-        if rows is not None:
-            check_noise(findings, scan, owners, fixes, rows, opened.claim)
 
 
 def _outside(scan: PointScan, owners: NDArray[np.int64], fixes: Fixes) -> int:

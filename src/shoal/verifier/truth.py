@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.run import LOCAL, Run
-from shoal.verifier.arrays import ROWS, blocks, fresh, spread
-from shoal.verifier.search import hold, mark_boxes
+from shoal.seen.arrays import ROWS, blocks, fresh, spread
+from shoal.seen.index import hold, mark_boxes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
-    from shoal.verifier.audit import Witnesses
-    from shoal.verifier.crowd import Crowd
-    from shoal.verifier.original import Original
-    from shoal.verifier.records import Catalogue, Records
-    from shoal.verifier.verdict import Findings
+    from shoal.seen.audit import Witnesses
+    from shoal.seen.findings import Findings
+    from shoal.seen.original import Original
+    from shoal.seen.people import Crowd
+    from shoal.seen.records import Catalogue, Records
 
 __all__ = ["check_boxes", "check_each", "check_members", "check_some", "check_suppressed", "check_whole"]
 
@@ -121,7 +121,7 @@ def check_some(findings: Findings, marked: NDArray[np.bool_]) -> None:
     findings.fail_if(created, "truth", f"{created:,} boxes hold no sample of anybody in their record.")
 
 
-def _note_empty(findings: Findings, pairs: _Pairs, records: Records) -> None:
+def _note_empty(findings: Findings, pairs: _MemberPairs, records: Records) -> None:
     """Report how often a member of a record has no sample in a box of it: what level `group` does without."""
     boxes = int(records.counts[pairs.records].sum())
     share = 1 - int(pairs.boxes.sum()) / boxes if boxes else 0.0
@@ -134,7 +134,7 @@ def _note_empty(findings: Findings, pairs: _Pairs, records: Records) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class _Pairs:
+class _MemberPairs:
     """The distinct pairs of a user and a unique record, by user, and the pair `of` each witness.
 
     `first[u]` is the first pair of user u. `samples` and `boxes` are filled in: see `Held`.
@@ -148,7 +148,7 @@ class _Pairs:
     boxes: NDArray[np.int64]
 
 
-def _pairs(witnesses: Witnesses, records: Catalogue, users: int) -> _Pairs:
+def _pairs(witnesses: Witnesses, records: Catalogue, users: int) -> _MemberPairs:
     """Name each pair once: what holds for a record holds for all that are identical to it."""
     kinds = len(records.unique)
     key = witnesses.users * kinds + records.groups[witnesses.records]
@@ -159,11 +159,13 @@ def _pairs(witnesses: Witnesses, records: Catalogue, users: int) -> _Pairs:
     of[order] = np.cumsum(new) - 1
     user, record = np.divmod(key[new], max(kinds, 1))
     first = np.searchsorted(user, np.arange(users + 1))
-    return _Pairs(user, record, of, first, np.zeros(len(user), dtype=np.int64), np.zeros(len(user), dtype=np.int64))
+    return _MemberPairs(
+        user, record, of, first, np.zeros(len(user), dtype=np.int64), np.zeros(len(user), dtype=np.int64)
+    )
 
 
 def _check_part(
-    part: Original, records: Records, pairs: _Pairs, start: int, marked: NDArray[np.bool_], run: Run
+    part: Original, records: Records, pairs: _MemberPairs, start: int, marked: NDArray[np.bool_], run: Run
 ) -> tuple[int, NDArray[np.bool_]]:
     """Fill in the pairs of a part's users; give how many samples only some records hold, and which any does.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import NotVerified
@@ -10,8 +10,9 @@ from shoal.notebook import Displayed
 
 if TYPE_CHECKING:
     from shoal.claim import Claim
+    from shoal.seen.findings import Findings
 
-__all__ = ["Findings", "Verdict"]
+__all__ = ["Verdict"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -40,6 +41,22 @@ class Verdict(Displayed):
     not_checked: tuple[str, ...] = ()
     shown: Claim | None = None
 
+    @classmethod
+    def of(cls, findings: Findings, claim: Claim, shown: Claim | None = None) -> Verdict:
+        """Close the book; a book in which nothing was checked is not a pass, and one with a failure shows nothing."""
+        ok = not findings.failures and bool(findings.checked)
+        return cls(
+            ok,
+            tuple(sorted(findings.failures)),
+            dict(findings.figures),
+            claim,
+            tuple(findings.checked),
+            tuple(findings.messages),
+            tuple(findings.problems),
+            tuple(findings.skipped),
+            shown if ok else None,
+        )
+
     def summary(self) -> list[tuple[str, Any]]:
         """Return whether the release holds what it claims, and what was checked."""
         found = [("verdict", "HOLDS" if self.ok else "DOES NOT HOLD"), ("claim", str(self.claim))]
@@ -66,58 +83,3 @@ class Verdict(Displayed):
         if not self.ok:
             kinds = ", ".join(self.failures)
             raise NotVerified(f"the release does not hold what it claims ({kinds}): " + " ".join(self.messages))
-
-
-@dataclass
-class Findings:
-    """What the checks have found so far."""
-
-    failures: set[str] = field(default_factory=set)
-    checked: list[str] = field(default_factory=list)
-    messages: list[str] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
-    figures: dict[str, Any] = field(default_factory=dict)
-    skipped: list[str] = field(default_factory=list)
-
-    def ran(self, kind: str) -> None:
-        """Note that a check ran."""
-        if kind not in self.checked:
-            self.checked.append(kind)
-
-    def fail(self, kind: str, message: str) -> None:
-        """Note a failure of a check that ran."""
-        self.ran(kind)
-        self.failures.add(kind)
-        if message not in self.problems:
-            self.problems.append(message)
-        self.say(message)
-
-    def fail_if(self, broken: Any, kind: str, message: str) -> None:
-        """Note that a check ran, and that it failed if `broken` is true or a positive count."""
-        self.ran(kind)
-        if broken:
-            self.fail(kind, message)
-
-    def say(self, message: str) -> None:
-        """Add a sentence, once."""
-        if message not in self.messages:
-            self.messages.append(message)
-
-    def skip(self, what: str) -> None:
-        """Note what could not be checked; the sentence that says what holds names it."""
-        self.skipped.append(what)
-
-    def verdict(self, claim: Claim, shown: Claim | None = None) -> Verdict:
-        """Close the book; a book in which nothing was checked is not a pass, and one with a failure shows nothing."""
-        ok = not self.failures and bool(self.checked)
-        return Verdict(
-            ok,
-            tuple(sorted(self.failures)),
-            dict(self.figures),
-            claim,
-            tuple(self.checked),
-            tuple(self.messages),
-            tuple(self.problems),
-            tuple(self.skipped),
-            shown if ok else None,
-        )

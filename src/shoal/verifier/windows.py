@@ -9,24 +9,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.run import LOCAL, Run
-from shoal.verifier.arrays import distinct, starts_of
-from shoal.verifier.cover import cover_pairs
+from shoal.seen.arrays import distinct, starts_of
+from shoal.seen.cover import cover_pairs
 from shoal.verifier.windows_search import look_through
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.verifier.audit import Witnesses
-    from shoal.verifier.original import Original
-    from shoal.verifier.records import Catalogue
-    from shoal.verifier.verdict import Findings
+    from shoal.seen.audit import Witnesses
+    from shoal.seen.findings import Findings
+    from shoal.seen.original import Original
+    from shoal.seen.records import Catalogue
     from shoal.verifier.windows_search import WindowTally
 
-__all__ = ["Windows", "check_windows", "two_digits_up"]
+__all__ = ["AskedWindows", "check_windows", "two_digits_up"]
 
 
 @dataclass(frozen=True)
-class Windows:
+class AskedWindows:
     """What is asked about windows: at least k records for each of length `tau_s`, with leakage up to `epsilon_s`.
 
     `bounded`: no window may leak more than that; otherwise leakage is only measured. `stated` is what a claim says of
@@ -44,7 +44,7 @@ def check_windows(
     findings: Findings,
     people: Original,
     records: Catalogue,
-    asked: Windows,
+    asked: AskedWindows,
     *,
     slot_s: int,
     witnesses: Witnesses | None = None,
@@ -103,7 +103,7 @@ def _known(witnesses: Witnesses, records: Catalogue, users: int) -> tuple[NDArra
     return starts_of(np.bincount(pairs // kinds, minlength=users)), pairs % kinds
 
 
-def _report_cover(findings: Findings, tally: WindowTally, asked: Windows, *, exact: bool) -> None:
+def _report_cover(findings: Findings, tally: WindowTally, asked: AskedWindows, *, exact: bool) -> None:
     short = int((tally.least < asked.k).sum())
     findings.fail_if(not tally.windows, "windows", "No user has a published sample.")
     findings.fail_if(
@@ -127,7 +127,7 @@ def _report_cover(findings: Findings, tally: WindowTally, asked: Windows, *, exa
         }
 
 
-def _report_leakage(findings: Findings, tally: WindowTally, asked: Windows, slot_s: int) -> None:
+def _report_leakage(findings: Findings, tally: WindowTally, asked: AskedWindows, slot_s: int) -> None:
     """Report how far beyond their window people can be followed, and check it against what was asked."""
     seconds, times = tally.leaks * slot_s, tally.times
     total = int(times.sum())

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from shoal.jit import jit
-from shoal.verifier.search import _cell
+from shoal.seen.index import _cell
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -9,18 +9,18 @@ import numpy as np
 
 from shoal.jit import jit
 from shoal.run import LOCAL, Run
-from shoal.verifier.arrays import blocks
+from shoal.seen.arrays import blocks
 from shoal.verifier.truth import check_each, check_suppressed, check_whole
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.jit import Ints
-    from shoal.verifier.audit import Witnesses
-    from shoal.verifier.crowd import Crowd
-    from shoal.verifier.original import Original
-    from shoal.verifier.records import Catalogue, Records
-    from shoal.verifier.verdict import Findings
+    from shoal.seen.audit import Witnesses
+    from shoal.seen.findings import Findings
+    from shoal.seen.original import Original
+    from shoal.seen.people import Crowd
+    from shoal.seen.records import Catalogue, Records
 
 __all__ = ["check_merged"]
 

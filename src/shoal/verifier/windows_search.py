@@ -17,17 +17,17 @@ import numpy as np
 
 from shoal.jit import jit
 from shoal.run import LOCAL, Run
-from shoal.verifier.arrays import blocks
-from shoal.verifier.search import index_boxes
+from shoal.seen.arrays import blocks
+from shoal.seen.index import index_boxes
 from shoal.verifier.windows_holders import find_holders, no_holders
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.jit import Ints, Ints32
-    from shoal.verifier.original import Original
-    from shoal.verifier.records import Records
-    from shoal.verifier.search import BoxIndex
+    from shoal.seen.index import BoxIndex
+    from shoal.seen.original import Original
+    from shoal.seen.records import Records
     from shoal.verifier.windows_holders import Holders
 
 __all__ = ["WindowTally", "look_through"]

@@ -12,16 +12,16 @@ import numpy as np
 
 from shoal.jit import jit
 from shoal.run import LOCAL, Run
-from shoal.verifier.arrays import spread, starts_of
+from shoal.seen.arrays import spread, starts_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.jit import Ints, Ints32
-    from shoal.verifier.original import Original
-    from shoal.verifier.records import Records
+    from shoal.seen.original import Original
+    from shoal.seen.records import Records
 
-__all__ = ["BoxIndex", "Held", "Pairs", "covering", "hold", "holders", "index_boxes", "index_rarest", "mark_boxes"]
+__all__ = ["BoxIndex", "CoverPairs", "Held", "covering", "hold", "holders", "index_boxes", "index_rarest", "mark_boxes"]
 
 _QUERIES = 2_000  # in one call of a kernel: well below a second
 _HOUR, _PLACE = 6, 4  # bits of slots and of cells that share a counter of the crowd
@@ -64,7 +64,7 @@ class _Samples(NamedTuple):
     offsets: Ints
 
 
-class Pairs(NamedTuple):
+class CoverPairs(NamedTuple):
     """Pairs of a user and a record, and how many samples of the user are outside it; by user."""
 
     user: NDArray[np.int64]
@@ -306,7 +306,7 @@ def covering(
     stop_at: int | None = None,
     whole: bool = True,
     run: Run = LOCAL,
-) -> Pairs:
+) -> CoverPairs:
     """Return the pairs of these users and records in which every box of the record holds a sample of the user.
 
     `index` has one box of each record: `index_rarest`. With `whole` (two-way cover) no sample may be outside;
@@ -320,7 +320,7 @@ def covering(
         found[start] = _pairs_of(samples, users[start:stop], index, stop_at or -1, whole=whole)
 
     run.ranges(work, _ranges(len(users)))
-    return Pairs(*(_joined([found[start][side] for start in sorted(found)]) for side in range(3)))
+    return CoverPairs(*(_joined([found[start][side] for start in sorted(found)]) for side in range(3)))
 
 
 @jit

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from shoal.arrow import from_arrow_array, to_arrow_array
 from shoal.errors import CannotCheck
 from shoal.run import LOCAL, Run
-from shoal.verifier.arrays import blocks, distinct, fresh, narrow, spread, starts_of
+from shoal.seen.arrays import blocks, distinct, fresh, narrow, spread, starts_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from shoal.reading.events import Events
     from shoal.reading.options import ReadOptions
+    from shoal.seen.grid import Grid
     from shoal.trajectories import Trajectories
-    from shoal.verifier.grid import Grid
 
 __all__ = ["NO_PLACE", "Original", "from_events", "from_trajectories"]
 

@@ -10,25 +10,21 @@ import numpy as np
 
 from shoal.parallel import ahead
 from shoal.run import LOCAL, Run
-from shoal.verifier.arrays import fresh
-from shoal.verifier.published import read_points
-from shoal.verifier.scan import report_form
+from shoal.seen.arrays import fresh
+from shoal.seen.file import read_points
+from shoal.seen.scan import report_form
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.release import Release
-    from shoal.verifier.published import Columns, File
-    from shoal.verifier.verdict import Findings
+    from shoal.seen.file import Batch, File
+    from shoal.seen.findings import Findings
 
-__all__ = ["PointScan", "check_point_values", "scan_point_release", "scan_points"]
+__all__ = ["PointScan", "scan_point_release", "scan_points"]
 
 _SCALE = 1e7  # degrees have seven decimals at most
 _CHUNK = 1 << 16
-_ODD = {
-    "wild": "points have values that are missing or out of range.",
-    "fine": "places are not in degrees of seven decimals at most: what lies beyond could carry something.",
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +57,7 @@ class _Runs:
 def scan_points(findings: Findings, file: File, *, keep: bool, run: Run = LOCAL) -> PointScan | None:
     """Read a file's points and check its values; None, with the failure noted, if they aren't there.
 
-    What is wrong with single values is counted, and reported later by `check_point_values`. Cost: linear; memory: a
+    What is wrong with single values is counted, and reported later by the verifier. Cost: linear; memory: a
     batch, and 24 bytes a point with `keep`.
     """
     odd: Counter[str] = Counter()
@@ -99,16 +95,7 @@ def scan_point_release(release: Release) -> PointScan:
     return PointScan(np.arange(len(release)), np.diff(release.offsets), edges, Counter(), columns)
 
 
-def check_point_values(findings: Findings, scan: PointScan) -> None:
-    """Check numbering, order and values, by what a pass through all points has counted."""
-    dense = np.array_equal(scan.uids, np.arange(len(scan)))
-    findings.fail_if(not dense, "leaks", "Records are not numbered one after the other, without gaps.")
-    findings.fail_if(scan.odd["unsorted"], "leaks", "Rows are not sorted by record and time.")
-    for kind, message in _ODD.items():
-        findings.fail_if(scan.odd[kind], "leaks", f"{scan.odd[kind]:,} {message}")
-
-
-def _count_order(odd: Counter[str], columns: Columns, runs: _Runs) -> None:
+def _count_order(odd: Counter[str], columns: Batch, runs: _Runs) -> None:
     uid, ms = columns["uid"], columns["datetime"]
     if runs.last is not None:
         odd["unsorted"] += (int(uid[0]), int(ms[0])) < runs.last
@@ -117,7 +104,7 @@ def _count_order(odd: Counter[str], columns: Columns, runs: _Runs) -> None:
     odd["unsorted"] += int(np.count_nonzero(back))
 
 
-def _count_values(odd: Counter[str], columns: Columns, run: Run) -> None:
+def _count_values(odd: Counter[str], columns: Batch, run: Run) -> None:
     """Count rows with something missing, places off the Earth, and degrees with too many decimals."""
     wild = np.zeros(len(columns), dtype=bool)
     fine = np.zeros(len(columns), dtype=bool)
@@ -136,7 +123,7 @@ def _count_values(odd: Counter[str], columns: Columns, run: Run) -> None:
     odd["fine"] += int(np.count_nonzero(fine & ~wild))
 
 
-def _collect(runs: _Runs, columns: Columns, *, keep: bool) -> None:
+def _collect(runs: _Runs, columns: Batch, *, keep: bool) -> None:
     uid, ms, lng, lat = (columns[name] for name in ("uid", "datetime", "lng", "lat"))
     starts = np.flatnonzero(fresh(uid))
     ends = np.append(starts[1:], len(uid)) - 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,9 +11,10 @@ import pyarrow as pa
 from shoal.arrow import to_arrow_array
 from shoal.errors import CannotCheck, InputError, TooLarge
 from shoal.memory import available_bytes
+from shoal.seen.arrays import fresh, starts_of
+from shoal.seen.grid import Grid
+from shoal.seen.track import Track
 from shoal.traces import Traces
-from shoal.verifier.arrays import fresh, starts_of
-from shoal.verifier.grid import Grid
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,30 +26,24 @@ if TYPE_CHECKING:
     from shoal.reading.options import ReadOptions
     from shoal.run import Run
 
-__all__ = ["Columns", "Fixes", "open_fixes", "rows_of"]
+__all__ = ["Fixes", "open_fixes", "rows_of"]
 
 _ROW_BYTES = 80  # of a fix that is kept, while it is sorted
 _READING = 0.6  # of the memory that may be used
 
 
-class Columns(NamedTuple):
-    """Fixes, user after user, each user's sorted by (ms, lng, lat) and distinct."""
-
-    offsets: NDArray[np.int64]
-    ms: NDArray[np.int64]
-    lng: NDArray[np.float64]
-    lat: NDArray[np.float64]
-
-
 @dataclass(frozen=True, eq=False)
 class Fixes:
-    """Everybody inside the claim: labels, how many fixes each has, the first and the last time; all fixes if kept."""
+    """Everybody inside the claim: labels, how many fixes each has, the first and the last time.
+
+    `columns` are all fixes, if they are kept: user after user, sorted by (ms, lng, lat) and distinct.
+    """
 
     labels: Any
     counts: NDArray[np.int64]
     first_ms: NDArray[np.int64]
     last_ms: NDArray[np.int64]
-    columns: Columns | None = None
+    columns: Track | None = None
     outside: dict[str, int] = field(default_factory=dict)
     rows_outside: dict[str, int] = field(default_factory=dict)
 
@@ -85,7 +80,7 @@ def open_fixes(
 def _of_traces(traces: Traces, *, keep: bool) -> Fixes:
     counts = np.bincount(traces.users, weights=traces.counts, minlength=len(traces.labels)).astype(np.int64)
     starts = starts_of(counts)
-    columns = Columns(starts, traces.ms, traces.lng, traces.lat) if keep else None
+    columns = Track(starts, traces.ms, traces.lng, traces.lat) if keep else None
     return Fixes(traces.labels, counts, traces.ms[starts[:-1]], traces.ms[starts[1:] - 1], columns)
 
 
@@ -125,7 +120,7 @@ def _of_events(events: Events, options: ReadOptions, first_ms: int | None, *, wh
     there = np.flatnonzero(counts)
     starts = starts_of(counts[there])
     labels = events.labels.take(to_arrow_array(there))
-    columns = Columns(starts, ms, lng, lat) if keep else None
+    columns = Track(starts, ms, lng, lat) if keep else None
     return Fixes(labels, counts[there], ms[starts[:-1]], ms[starts[1:] - 1], columns, outside, rows_outside)
 
 
@@ -163,13 +158,13 @@ def _joined(parts: list[Fixes], outside: dict[str, int], rows_outside: dict[str,
     columns = None
     if kept:
         ms, lng, lat = (np.concatenate([getattr(some, name) for some in kept]) for name in ("ms", "lng", "lat"))
-        columns = Columns(starts_of(counts), ms, lng, lat)
+        columns = Track(starts_of(counts), ms, lng, lat)
     labels = pa.concat_arrays([part.labels for part in parts])
     given = ({rule: count for rule, count in total.items() if count} for total in (outside, rows_outside))
     return Fixes(labels, counts, first, last, columns, *given)
 
 
-def rows_of(fixes: Columns, users: NDArray[np.int64], first_ms: NDArray[np.int64]) -> NDArray[np.int64]:
+def rows_of(fixes: Track, users: NDArray[np.int64], first_ms: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return each user's first fix from a time on."""
     starts = [
         start + int(np.searchsorted(fixes.ms[start:stop], ms))

@@ -11,19 +11,21 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
+from shoal.arrow import to_arrow_array
 from shoal.errors import CannotCheck
-from shoal.verifier.arrays import distinct, fresh
+from shoal.seen.arrays import distinct, fresh, spread
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
 
-    from shoal.verifier.crowd import Crowd
-    from shoal.verifier.records import Catalogue
-    from shoal.verifier.verdict import Findings
+    from shoal.release import Release
+    from shoal.seen.findings import Findings
+    from shoal.seen.people import Crowd
+    from shoal.seen.records import Catalogue
 
-__all__ = ["Witnesses", "read_audit", "read_owners"]
+__all__ = ["Witnesses", "audit_of", "audit_rows", "places_among", "read_audit", "read_owners"]
 
 _COLUMNS = ("record", "owner", "member")
 _TYPES = (pa.int64(), pa.large_string(), pa.large_string())
@@ -130,6 +132,34 @@ def read_owners(
     return owners
 
 
+def audit_of(release: Release) -> pa.Table | None:
+    """Return the audit of a release that is still in memory; None if it does not know who is in it.
+
+    There is a row for each member of each record, and one without a record for everybody who owns none. In a compact
+    release all members of a record own it. Written here, apart from the code that publishes audits.
+    """
+    members = release.members
+    if members is None:
+        return None
+    labels = members.people.labels.cast(pa.string())
+    record, member = spread(np.diff(members.offsets)), members.indices
+    owner = members.owners[record] if release.multiplicity is None else member
+    left_out = np.flatnonzero(np.bincount(owner, minlength=len(labels)) == 0)
+    named = {
+        name: labels.take(to_arrow_array(np.concatenate([who, left_out])))
+        for name, who in (("owner", owner), ("member", member))
+    }
+    none = np.zeros(len(left_out), np.int64)
+    empty = spread(np.array([len(record), len(left_out)])) == 1
+    columns: dict[str, Any] = {"record": pa.array(np.concatenate([record, none]), mask=empty), **named}
+    if members.spans is not None:
+        always = np.concatenate([member == owner, none == 0])
+        for name, slots in zip(_TIMES, members.spans.T, strict=True):
+            ms = (slots + np.int64(release.frame.origin_slot)) * (release.frame.slot_s * 1000)
+            columns[name] = pa.array(np.concatenate([ms, none]), mask=always).cast(pa.timestamp("ms", "UTC"))
+    return pa.table(columns)
+
+
 def _slots(findings: Findings, table: pa.Table, slot_s: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the first and the last slot that are wholly inside the time of each row; without a time, always."""
     kind, step = pa.timestamp("ms", "UTC"), slot_s * 1000
@@ -152,7 +182,7 @@ def _instants(column: Any) -> Any:
 
 def _table(findings: Findings, audit: str | Path | pa.Table) -> pa.Table | None:
     """Read an audit, its numbers as int64 and its labels as text; None, with the failure noted, if it is none."""
-    table = audit if isinstance(audit, pa.Table) else _read(audit)
+    table = audit_rows(audit)
     names = table.column_names
     if tuple(names[:3]) == _COLUMNS and len(set(names)) == len(names) and pa.types.is_integer(table["record"].type):
         try:
@@ -166,7 +196,10 @@ def _table(findings: Findings, audit: str | Path | pa.Table) -> pa.Table | None:
     return None
 
 
-def _read(audit: str | Path) -> pa.Table:
+def audit_rows(audit: str | Path | pa.Table) -> pa.Table:
+    """Return the rows of an audit, which may be a file; raises CannotCheck if that can't be read."""
+    if isinstance(audit, pa.Table):
+        return audit
     try:
         if str(audit).lower().endswith(".csv"):
             types = {"record": pa.int64(), "owner": pa.string(), "member": pa.string()}
@@ -180,15 +213,16 @@ def _read(audit: str | Path) -> pa.Table:
 
 def _users(labels: Any, everyone: Any) -> NDArray[np.int64]:
     """Return the index of each label among those of the people inside the claim, -1 for unknown ones."""
-    return _places(labels, everyone.cast(pa.large_string()))
+    return places_among(labels, everyone.cast(pa.large_string()))
 
 
 def _positions(numbers: Any, uids: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the index of the record with each number, -1 for unknown and missing ones."""
-    return _places(numbers, pa.array(uids))
+    return places_among(numbers, pa.array(uids))
 
 
-def _places(values: Any, known: Any) -> NDArray[np.int64]:
+def places_among(values: Any, known: Any) -> NDArray[np.int64]:
+    """Return the index of each value among the known ones, -1 for others and for missing ones."""
     return pc.fill_null(pc.index_in(values, value_set=known), -1).to_numpy().astype(np.int64)  # type: ignore[no-any-return]
 
 

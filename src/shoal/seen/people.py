@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from shoal.errors import CannotCheck, InputError, TooLarge
 from shoal.memory import available_bytes
+from shoal.seen.original import Original, from_events, from_trajectories
 from shoal.trajectories import Trajectories
-from shoal.verifier.original import Original, from_events, from_trajectories
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from shoal.reading.events import Events
     from shoal.reading.options import ReadOptions
     from shoal.run import Run
-    from shoal.verifier.grid import Grid
+    from shoal.seen.grid import Grid
 
 __all__ = ["Crowd", "crowd_of", "open_crowd"]
 

@@ -14,7 +14,8 @@ import pyarrow.parquet as pq
 
 from shoal.arrow import from_arrow_array
 from shoal.errors import CannotCheck
-from shoal.verifier.header import parse_json
+from shoal.folders import mend
+from shoal.seen.header import parse_json
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -22,9 +23,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from shoal.verifier.verdict import Findings
+    from shoal.seen.findings import Findings
 
-__all__ = ["BOX", "POINT", "Columns", "File", "open_file", "read_columns", "read_points"]
+__all__ = ["BOX", "POINT", "Batch", "File", "open_file", "read_columns", "read_points", "typed_loosely"]
 
 _BATCH = 1 << 20
 _BLOCK = 1 << 26
@@ -75,7 +76,7 @@ class File:
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
+class Batch:
     """The columns of some rows as arrays; `whole` tells the rows in which nothing is missing."""
 
     whole: NDArray[np.bool_]
@@ -93,8 +94,12 @@ class Columns:
 
 
 def open_file(release: str | Path) -> File:
-    """Open a release file; raises `CannotCheck` if it is not a readable Parquet or CSV file."""
+    """Open a release file; raises `CannotCheck` if it is not a readable Parquet or CSV file.
+
+    A publication that was killed between its moves is finished first.
+    """
     path = Path(release)
+    mend(path.parent)
     try:
         if path.suffix.lower() == ".csv":
             with _open_csv(path) as reader:
@@ -129,7 +134,7 @@ def _open_csv(path: Path) -> Any:
 
 def read_columns(
     findings: Findings, file: File, crs: str | None, odd: Counter[str], *, own: bool
-) -> Iterator[Columns | None]:
+) -> Iterator[Batch | None]:
     """Check names, order and types of the columns and give them as arrays, batch by batch; None if they can't be.
 
     What is wrong with values is counted in `odd`. Another tool's file (not `own`) needs the columns of the boxes only,
@@ -160,12 +165,12 @@ def read_columns(
     chosen = [name for name in wanted if name in names]
     if not own:
         for batch in file.batches(chosen):
-            yield _arrays(_typed_loosely(batch.select(chosen)), odd)
+            yield _arrays(_as_boxes(batch.select(chosen)), odd)
         return
     yield from _own_columns(findings, file, chosen, odd)
 
 
-def read_points(findings: Findings, file: File, odd: Counter[str]) -> Iterator[Columns | None]:
+def read_points(findings: Findings, file: File, odd: Counter[str]) -> Iterator[Batch | None]:
     """Check names, order and types of the columns of points and give them as arrays, as `read_columns` does."""
     findings.ran("leaks")
     if file.names != list(POINT):
@@ -176,7 +181,7 @@ def read_points(findings: Findings, file: File, odd: Counter[str]) -> Iterator[C
     yield from _own_columns(findings, file, list(POINT), odd)
 
 
-def _own_columns(findings: Findings, file: File, chosen: list[str], odd: Counter[str]) -> Iterator[Columns | None]:
+def _own_columns(findings: Findings, file: File, chosen: list[str], odd: Counter[str]) -> Iterator[Batch | None]:
     """Return some columns of a shoal release, which must be of the very types and forms that the format says."""
     if not file.is_csv:
         wrong = [name for name in chosen if file.schema.field(name).type != TYPES[name]]
@@ -217,10 +222,15 @@ def _typed_csv(batch: pa.RecordBatch, odd: Counter[str]) -> dict[str, Any] | Non
     return typed
 
 
-def _typed_loosely(batch: pa.RecordBatch) -> dict[str, Any]:
-    """Return another tool's columns the types of a release; times without a zone are UTC."""
+def typed_loosely(batch: pa.RecordBatch) -> dict[str, Any]:
+    """Return columns as the types of a release; times without a zone are UTC. Raises ArrowException if they are not."""
+    return {name: _loosely(batch[name], TYPES[name]) for name in batch.schema.names}
+
+
+def _as_boxes(batch: pa.RecordBatch) -> dict[str, Any]:
+    """Return another tool's columns as the types of a release."""
     try:
-        return {name: _loosely(batch[name], TYPES[name]) for name in batch.schema.names}
+        return typed_loosely(batch)
     except pa.ArrowException:
         raise CannotCheck(
             "the columns can't be read as boxes: uid and metres must be whole numbers, t_start and t_end timestamps or "
@@ -237,7 +247,7 @@ def _loosely(column: Any, kind: Any) -> Any:
     return marked.cast(pa.timestamp("us", "UTC")).cast(kind)
 
 
-def _arrays(typed: dict[str, Any], odd: Counter[str]) -> Columns:
+def _arrays(typed: dict[str, Any], odd: Counter[str]) -> Batch:
     whole = np.ones(len(typed["uid"]), dtype=bool)
     values = {}
     for name, column in typed.items():
@@ -253,4 +263,4 @@ def _arrays(typed: dict[str, Any], odd: Counter[str]) -> Columns:
             odd["holes"] += int((~np.isfinite(values[name])).sum())
     for name in ("t_start", "t_end") if "t_start" in values else ("datetime",):
         whole &= (values[name] >= _FIRST_MS) & (values[name] <= _LAST_MS)
-    return Columns(whole, values, typed.get("geometry"))
+    return Batch(whole, values, typed.get("geometry"))

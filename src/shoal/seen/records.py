@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.run import LOCAL, Run
-from shoal.verifier.arrays import blocks, fresh, spread, starts_of
+from shoal.seen.arrays import blocks, fresh, narrow, spread, starts_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Catalogue", "Records", "catalogue"]
+    from shoal.release import Release
+
+__all__ = ["Catalogue", "Records", "catalogue", "records_of_release"]
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
@@ -127,6 +129,19 @@ def catalogue(uids: NDArray[np.int64], records: Records, *, run: Run = LOCAL) ->
     """
     groups = _groups(records, run)
     return Catalogue(uids, groups, records.weights, _merged(records, groups))
+
+
+def records_of_release(release: Release, *, run: Run = LOCAL) -> Catalogue:
+    """Make records of a release that is still in memory."""
+    boxes = release.boxes.reshape(-1, 6)
+    if release.frame.origin_slot:
+        boxes = boxes.astype(np.int64)
+        boxes[:, :2] += release.frame.origin_slot
+        boxes = narrow(boxes)
+    size = len(release.offsets) - 1
+    weights = np.ones(size) if release.multiplicity is None else release.multiplicity
+    records = Records(release.offsets.astype(np.int64), boxes, weights.astype(np.int64))
+    return catalogue(np.arange(size), records, run=run)
 
 
 def _merged(records: Records, groups: NDArray[np.int64]) -> Records:

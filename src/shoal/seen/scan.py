@@ -10,21 +10,20 @@ import numpy as np
 
 from shoal.parallel import ahead
 from shoal.run import LOCAL, Run
-from shoal.verifier.arrays import fresh, narrow, spread, starts_of
-from shoal.verifier.geometry import Polygons
-from shoal.verifier.published import read_columns
-from shoal.verifier.records import Records, catalogue
+from shoal.seen.arrays import fresh, narrow, spread, starts_of
+from shoal.seen.file import read_columns
+from shoal.seen.polygons import Polygons
+from shoal.seen.records import Records, catalogue
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.release import Release
-    from shoal.verifier.grid import Grid
-    from shoal.verifier.published import Columns, File
-    from shoal.verifier.records import Catalogue
-    from shoal.verifier.verdict import Findings
+    from shoal.seen.file import Batch, File
+    from shoal.seen.findings import Findings
+    from shoal.seen.grid import Grid
+    from shoal.seen.records import Catalogue
 
-__all__ = ["Scan", "records_of_release", "report_form", "scan_file"]
+__all__ = ["Scan", "report_form", "scan_file"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +90,7 @@ def report_form(findings: Findings, file: File, odd: Counter[str]) -> None:
     findings.fail_if(odd["holes"], "leaks", f"{odd['holes']:,} values are not numbers.")
 
 
-def _count_order(odd: Counter[str], columns: Columns, rows: _Rows) -> None:
+def _count_order(odd: Counter[str], columns: Batch, rows: _Rows) -> None:
     """Count the rows that are not sorted by record and time, or have another count than the row before."""
     if not len(columns):
         return
@@ -107,7 +106,7 @@ def _count_order(odd: Counter[str], columns: Columns, rows: _Rows) -> None:
     odd["uneven"] += _count((count[1:] != count[:-1]) & (uid[1:] == uid[:-1])) if len(count) else 0
 
 
-def _granules(odd: Counter[str], columns: Columns, grid: Grid) -> NDArray[Any]:
+def _granules(odd: Counter[str], columns: Batch, grid: Grid) -> NDArray[Any]:
     """Return the boxes as inclusive granules, and count the rows with edges off the grid or with nothing inside.
 
     A granule counts as held only if it lies wholly inside the published box, so that edges off the grid can't
@@ -133,7 +132,7 @@ def _granules(odd: Counter[str], columns: Columns, grid: Grid) -> NDArray[Any]:
     return boxes
 
 
-def _count_derived(odd: Counter[str], columns: Columns, grid: Grid, run: Run) -> None:
+def _count_derived(odd: Counter[str], columns: Batch, grid: Grid, run: Run) -> None:
     if "datetime" in columns:
         middle = columns["t_start"] + (columns["t_end"] - columns["t_start"]) // 2
         odd["times"] += _count((columns["datetime"] != middle) & columns.whole)
@@ -155,7 +154,7 @@ def _count(mask: NDArray[np.bool_]) -> int:
     return int(np.count_nonzero(mask))
 
 
-def _collect(rows: _Rows, columns: Columns, boxes: NDArray[Any]) -> None:
+def _collect(rows: _Rows, columns: Batch, boxes: NDArray[Any]) -> None:
     """Keep the rows' boxes, and where records start."""
     rows.boxes.append(boxes)
     starts = np.flatnonzero(fresh(columns["uid"]))
@@ -191,16 +190,3 @@ def _joined(chunks: list[NDArray[Any]]) -> NDArray[Any]:
         joined[end - len(chunk) : end] = chunk
         end -= len(chunk)
     return joined
-
-
-def records_of_release(release: Release, *, run: Run = LOCAL) -> Catalogue:
-    """Make records of a release that is still in memory."""
-    boxes = release.boxes.reshape(-1, 6)
-    if release.frame.origin_slot:
-        boxes = boxes.astype(np.int64)
-        boxes[:, :2] += release.frame.origin_slot
-        boxes = narrow(boxes)
-    size = len(release.offsets) - 1
-    weights = np.ones(size) if release.multiplicity is None else release.multiplicity
-    records = Records(release.offsets.astype(np.int64), boxes, weights.astype(np.int64))
-    return catalogue(np.arange(size), records, run=run)

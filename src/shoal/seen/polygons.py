@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.run import LOCAL, Run
-from shoal.verifier.header import parse_json
+from shoal.seen.header import parse_json
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.verifier.grid import Grid
-    from shoal.verifier.published import Columns
-    from shoal.verifier.verdict import Findings
+    from shoal.seen.file import Batch
+    from shoal.seen.findings import Findings
+    from shoal.seen.grid import Grid
 
 __all__ = ["Polygons"]
 
@@ -35,7 +35,7 @@ class Polygons:
         self.turns = [(np.arange(5) * step + start) % 4 for start in range(4) for step in (1, -1)]
         self.low, self.high = np.full(2, np.inf), np.full(2, -np.inf)
 
-    def look(self, columns: Columns, grid: Grid, run: Run = LOCAL) -> None:
+    def look(self, columns: Batch, grid: Grid, run: Run = LOCAL) -> None:
         """Compare some rows' polygons with their boxes."""
         polygons = _parse(columns.geometry)
         if polygons is None or grid.crs is None:

@@ -1,0 +1,87 @@
+"""The `shoal` object of a release: which grid, which claim, for which k."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from typing import Any
+
+from shoal.claim import Claim
+from shoal.seen.grid import Grid
+
+__all__ = ["Header", "is_count", "parse_json", "read_header", "truth_level"]
+
+
+@dataclass(frozen=True)
+class Header:
+    """What verification needs of the `shoal` object; what the claim does not say is taken from the parameters.
+
+    `truth` is the level of truth: `member` (every box holds a sample of every member of its record) or `group` (of
+    some member).
+    """
+
+    grid: Grid
+    claim: Claim
+    k: int | None
+    tau_s: int | None = None
+    epsilon_s: int | None = None
+    truth: str = "member"
+
+
+def parse_json(text: bytes) -> Any:
+    """Read JSON that is written as Python writes it; a string if it is not: a repeated key or blanks could tell.
+
+    >>> parse_json(b'{"k": 3}'), parse_json(b'{"k": 4, "k": 3}')
+    ({'k': 3}, 'not JSON')
+    """
+    try:
+        plain = text.decode()
+        value = json.loads(plain)
+        forms = (
+            json.dumps(value),
+            json.dumps(value, ensure_ascii=False),
+            json.dumps(value, indent=2, ensure_ascii=False),
+        )
+    except (ValueError, RecursionError):
+        return "not JSON"
+    return value if value is not None and plain.removesuffix("\n") in forms else "not JSON"
+
+
+def read_header(stated: Any) -> Header | None:
+    """Read the object; None if the grid or the claim can't be understood."""
+    if not isinstance(stated, dict) or not is_count(stated.get("format")) or stated["format"] != 1:
+        return None
+    crs: Any = stated.get("crs")
+    cell_m: Any = stated.get("cell_m")
+    slot_s: Any = stated.get("slot_s")
+    claim, parameters = stated.get("claim"), stated.get("parameters")
+    if not (is_count(cell_m) and is_count(slot_s) and (crs is None or isinstance(crs, str))):
+        return None
+    if not isinstance(claim, dict):
+        return None
+    try:
+        understood = Claim.from_dict(claim)
+    except ValueError:
+        return None
+    if understood.why != "research":
+        understood = replace(understood, why=None)  # what is wrong with it is noted; its words are not repeated
+    settings = parameters if isinstance(parameters, dict) else {}
+    k, tau_s, epsilon_s = (getattr(understood, name) or settings.get(name) for name in ("k", "tau_s", "epsilon_s"))
+    if not all(value is None or is_count(value) for value in (k, tau_s, epsilon_s)):
+        return None
+    truth = truth_level(stated.get("method"), settings)
+    return Header(Grid(crs, int(cell_m), int(slot_s)), understood, k, tau_s, epsilon_s, truth)
+
+
+def truth_level(method: Any, parameters: dict[str, Any]) -> str:
+    """Return the level of truth that a method promises: only GLOVE with its own merging is not about every member.
+
+    >>> truth_level("glove", {"merge": "two-stage"}), truth_level("glove", {"merge": "k-merge"})
+    ('group', 'member')
+    """
+    return "group" if method == "glove" and parameters.get("merge") == "two-stage" else "member"
+
+
+def is_count(value: Any) -> bool:
+    """Return whether a value is a whole number from 1 on that fits 31 bits; True is none."""
+    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value < 2**31

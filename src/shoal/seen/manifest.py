@@ -1,0 +1,24 @@
+"""The manifest beside a release."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from shoal.errors import CannotCheck
+from shoal.seen.header import parse_json
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["read_manifest"]
+
+
+def read_manifest(path: Path) -> Any:
+    """Return the manifest beside a release: None if there is none, a string if it is not JSON."""
+    manifest = path.with_name(path.name + ".manifest.json")
+    try:
+        return parse_json(manifest.read_bytes())
+    except FileNotFoundError:
+        return None
+    except OSError:
+        raise CannotCheck("the manifest can't be read; check its permissions") from None
