@@ -3,7 +3,7 @@
     python bench/bench_glove.py [--users 1000,5000] [--naive 1000] [--k 2] [--samples 252] [--merge k-merge]
     python bench/bench_glove.py --search 400 [--users 82728]
 
-Generated call records of the density of 000's d4d-civ (252 samples a user in 14 days); `--users 82728` is its size. The
+Generated call records as dense as GLOVE's d4d-civ (252 samples a user in 14 days); `--users 82728` is its size. The
 yardstick is Alg. 1 compiled: the whole matrix of efforts, each over all pairs of samples, one thread as ours then. For
 more users than `--naive` it is not run, and its time extrapolated with the square. The ratio and growth are told by the
 time of all cores together, which other work on the machine touches less. `--search` only looks for the nearest of so

@@ -7,7 +7,7 @@ Generated call records. Against brute force (every pair once, all samples, compi
 seconds, and pairs whose effort is computed, whole or in part; on a subset of the people, in one run. Then everybody by
 number of people, each run a process of its own, reading not counted: seconds on the clock, and of all cores together,
 by which growth is told; with `--sample` for that many people drawn, each against everybody. 82,728 people of 252
-samples are the size of 000's `d4d-civ`.
+samples are the size of GLOVE's `d4d-civ`.
 """
 
 import argparse

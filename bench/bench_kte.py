@@ -2,7 +2,7 @@
 
     python bench/bench_kte.py [--users 3000,10000,29191] [--tau 30min] [--scene town] [--days 14] [--k 2] [--folder DIR]
 
-Generated call records: a town with 0.9 samples per user and hour (the size of 002's `abi` is 29,191 users),
+Generated call records: a town with 0.9 samples per user and hour (the size of kte-hide's `abi` is 29,191 users),
 or a nation with 0.75 (`civ`). Each run is a process of its own. With --folder the generated files stay. `CPU` is the
 time of all threads, compiling left out by a small run before; growth is measured by it, which other work on the machine
 disturbs least.

@@ -22,7 +22,7 @@ import numpy as np
 from shoal.run import Run
 
 POINTS = (1, 2, 3, 4, 5)
-# Users and samples per hour of Tab. I of paper 002, times 14 days.
+# Users and samples per hour of Tab. I of kte-hide, times 14 days.
 SIZES = {"civ": (82_728, 0.75 * 336), "sen": (286_926, 0.45 * 336)}
 
 

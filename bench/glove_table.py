@@ -1,4 +1,4 @@
-"""GLOVE's accuracy, as paper 000 looks at it: the tables of docs/papers/glove.md, as Markdown.
+"""GLOVE's accuracy, as GLOVE looks at it: the tables of docs/papers/glove.md, as Markdown.
 
     SHOAL_DATA=… python bench/glove_table.py [--users 2000] [--data generated,tdrive_cdr,gowalla_nyc] [--k 2,3,5]
         [--samples 252] [--parts accuracy,suppression,span,city,crowd,frequency,partner]

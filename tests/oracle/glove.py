@@ -1,4 +1,4 @@
-"""GLOVE as written (000, Sec. 6, Alg. 1): every pair compared anew, exact fractions, no index.
+"""GLOVE as written (GLOVE, Sec. 6, Alg. 1): every pair compared anew, exact fractions, no index.
 
 People are lists of samples (t, x, y), in canonical order; a group is a Group. A group's place in the canonical order is
 that of its first member, so pairs are ordered by (effort to 1e-12, first member of the one, of the other).

@@ -1,4 +1,4 @@
-"""k-scale by loops over all users (paper 003, Sec. III, Alg. 1). Only k-merge itself is taken as given."""
+"""k-scale by loops over all users (k-scale, Sec. III, Alg. 1). Only k-merge itself is taken as given."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""k^(τ,ε)-anonymity the slow and obvious way (paper 002, Sec. III-E to G), from lists of samples (t, x, y)."""
+"""k^(τ,ε)-anonymity the slow and obvious way (kte-hide, Sec. III-E to G), from lists of samples (t, x, y)."""
 
 from itertools import combinations
 

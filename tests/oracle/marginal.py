@@ -6,7 +6,7 @@ import shoal
 
 
 def record_cost(people, owner, members):
-    """003 Eq. 4 for the owner merged with her members; without any, with her cheapest neighbour of all."""
+    """k-scale Eq. 4 for the owner merged with her members; without any, with her cheapest neighbour of all."""
     if not members:
         return min(record_cost(people, owner, [other]) for other in range(len(people)) if other != owner)
     return shoal.k_merge([people.user(u) for u in [owner, *members]], "owner")[1]
@@ -21,7 +21,7 @@ def members_of(plan):
 
 
 def total_cost(people, members):
-    """003 Eq. 3."""
+    """k-scale Eq. 3."""
     return sum(record_cost(people, owner, chosen) for owner, chosen in enumerate(members))
 
 

@@ -1,4 +1,4 @@
-"""k-merge by trying every partition of the slots (paper 002, Sec. III-C; 003, Eq. 4)."""
+"""k-merge by trying every partition of the slots (kte-hide, Sec. III-C; k-scale, Eq. 4)."""
 
 from itertools import combinations, pairwise
 
@@ -9,7 +9,7 @@ def box_of(samples):
 
 
 def box_cost(box):
-    """002 Eq. 1-2: Δt · (Δx + Δy), spans count the granule itself."""
+    """kte-hide Eq. 1-2: Δt · (Δx + Δy), spans count the granule itself."""
     t0, t1, x0, x1, y0, y1 = box
     return (t1 - t0 + 1) * ((x1 - x0 + 1) + (y1 - y0 + 1))
 
@@ -27,10 +27,10 @@ def cost_of(boxes, trajectories, objective):
         (box,) = [b for b in boxes if b[0] <= t <= b[1]]
         return box
 
-    def owner_cost(samples):  # 003 Eq. 4
+    def owner_cost(samples):  # k-scale Eq. 4
         return sum(box_cost(box_at(t)) for t, _, _ in samples) / len(samples)
 
-    if objective == "sum":  # 002 Eq. 3
+    if objective == "sum":  # kte-hide Eq. 3
         return sum(map(box_cost, boxes))
     if objective == "owner":
         return owner_cost(trajectories[0])

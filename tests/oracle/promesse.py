@@ -1,4 +1,4 @@
-"""Promesse, fix by fix, with geodesics: slow and obvious (004, Fig. 2)."""
+"""Promesse, fix by fix, with geodesics: slow and obvious (Promesse, Fig. 2)."""
 
 from pyproj import Geod
 

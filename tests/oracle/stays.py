@@ -1,4 +1,4 @@
-"""Stays and places, fix by fix: slow and obvious (Hariharan and Toyama 2004; 004, Def. 1-4)."""
+"""Stays and places, fix by fix: slow and obvious (Hariharan and Toyama 2004; Promesse, Def. 1-4)."""
 
 
 def stays(fixes, distance, diameter, least):

@@ -1,4 +1,4 @@
-"""Stretch efforts and the k-gap by their definitions (000, Eq. 1-11; 001, Eq. 1-5), in exact fractions.
+"""Stretch efforts and the k-gap by their definitions (GLOVE, Eq. 1-11; k-gap, Eq. 1-5), in exact fractions.
 
 A box is (t0, t1, x0, x1, y0, y1), inclusive granules, so dx = x1 - x0 + 1; a sample (t, x, y) is the box
 (t, t, x, x, y, y). A trajectory is a sorted list of boxes.
@@ -99,13 +99,13 @@ def k_gap(people, user, k, terms=PAPER):
 
 
 def all_parts(people, user, k, terms=PAPER):
-    """The sets S_a^k and T_a^k (001, Sec. 4.3.1; 000, Sec. 5.4): all terms towards the k - 1 nearest."""
+    """The sets S_a^k and T_a^k (k-gap, Sec. 4.3.1; GLOVE, Sec. 5.4): all terms towards the k - 1 nearest."""
     near = [v for _, v in in_order(people, user, terms)[: k - 1]]
     return [term for v in near for term in parts(people[user], people[v], terms=terms)]
 
 
 def taxicab(a, b, terms=PAPER):
-    """d_ab of two samples (t, x, y) in the form of 001, Eq. 1-3."""
+    """d_ab of two samples (t, x, y) in the form of k-gap, Eq. 1-3."""
     metres = (abs(a[1] - b[1]) + abs(a[2] - b[2])) * terms.cell_m
     seconds = abs(a[0] - b[0]) * terms.slot_s
     space = min(Fraction(metres, terms.space_max_m), Fraction(1))

@@ -1,4 +1,4 @@
-"""Spread and tails by their definitions (001, Eq. 6 corrected, and Eq. 7)."""
+"""Spread and tails by their definitions (k-gap, Eq. 6 corrected, and Eq. 7)."""
 
 import math
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""Spatial error and range queries, point by point: slow and obvious (004, Sec. V-C)."""
+"""Spatial error and range queries, point by point: slow and obvious (Promesse, Sec. V-C)."""
 
 import math
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""The attack poi: stays as plain loops find them, planted places found again, published ones scored by 004."""
+"""The attack poi: stays as plain loops find them, planted places found again, published ones scored by Promesse."""
 
 import numpy as np
 import pytest

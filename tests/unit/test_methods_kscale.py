@@ -148,7 +148,7 @@ def test_frozen():
         shoal.KScale(k=3).k = 2
 
 
-# Four two-sample trajectories (t, x) on which the constraints choose the sets of 003, Fig. 4, at k = 3.
+# Four two-sample trajectories (t, x) on which the constraints choose the sets of k-scale, Fig. 4, at k = 3.
 FIG_4 = [[(1, 5), (10, 4)], [(2, 0), (8, 2)], [(2, 9), (9, 10)], [(3, 6), (10, 6)]]
 
 

@@ -120,7 +120,7 @@ def _extents(boxes: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.
 
 
 def _cheapness(laid: Laid) -> Features:
-    """Say what the boxes cost her (003 Eq. 4) and what they cost as such: an owner lies in the cheap ones."""
+    """Say what the boxes cost her (k-scale Eq. 4) and what they cost as such: an owner lies in the cheap ones."""
     duration, sides = _extents(laid.boxes)
     cost, logs = duration * sides, np.log(duration * sides)
     owner_cost, box_cost = np.log(laid.per_sample(cost)), np.log(laid.per_box(cost))

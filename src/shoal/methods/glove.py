@@ -1,4 +1,4 @@
-"""GLOVE (paper 000): greedy groups by stretch effort, strict or loose, merged by k-merge or as the paper does."""
+"""GLOVE: greedy groups by stretch effort, strict or loose, merged by k-merge or as the paper does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""k-scale (paper 003): sparse pair costs from a proxy, then one of three anonymity constraints."""
+"""k-scale: sparse pair costs from a proxy, then one of three anonymity constraints."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class KScale(CrowdMethod):
     k
         How many records everyone's samples must lie in.
     constraint
-        `nu-k-pick` (003, Alg. 1) and `k-pick` (002) claim `cover(k)`; `full` makes disjoint clusters of
+        `nu-k-pick` (k-scale, Alg. 1) and `k-pick` (kte-hide) claim `cover(k)`; `full` makes disjoint clusters of
         identical records and claims `k-anonymity(k)`.
     candidates
         K, the number of nearest users by the proxy whose exact cost is computed; 100·k if not given.

@@ -1,4 +1,4 @@
-"""Promesse: points at equal distances and equal times along every trace, so that nobody is seen to stop (004)."""
+"""Promesse: points at equal distances and equal times along every trace, so that nobody is seen to stop."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _COLUMNS = (np.int64, np.float64, np.float64)
 
 
 class Promesse(PointMethod):
-    """Publish every trace as points a fixed distance and a fixed time apart (004, Sec. IV, Fig. 2).
+    """Publish every trace as points a fixed distance and a fixed time apart (Promesse, Sec. IV, Fig. 2).
 
     Parameters
     ----------

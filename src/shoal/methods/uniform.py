@@ -1,4 +1,4 @@
-"""Uniform generalization: everybody's samples on a coarser grid, the baseline of the papers (000, Sec. 5.3)."""
+"""Uniform generalization: everybody's samples on a coarser grid, the baseline of the papers (GLOVE, Sec. 5.3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Days: everyone's days with data, moved to follow each other from the first day of the data on (004, Sec. V-A)."""
+"""Days: everyone's days with data, moved to follow each other from the first day on (Promesse, Sec. V-A)."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def read_traces(source: Input, *, options: ReadOptions | None = None, run: Run =
     """Read traces, as `read` reads trajectories, but with the very places and times; only exact repetitions are merged.
 
     Input: as for `read`; `split_gap="4h"` splits a trace where nothing is logged for so long, `align_days=20` is the
-    rest of the pre-processing of 004. Output: Traces with the account of what was dropped. What does not fit in memory
+    rest of Promesse's pre-processing. Output: Traces with the account of what was dropped. What does not fit in memory
     is read part by part, and the fixes are in files, unlinked and mapped into memory.
     Guarantee: the same for any order of rows, split or kind of files, number of threads and limit of memory.
     Raises as `read`, and SettingsError for grid cells without geography.

@@ -1,4 +1,4 @@
-"""Evaluate: the figures by which 004 judges what is left of the data, for releases of points and of boxes."""
+"""Evaluate: the figures by which Promesse judges what is left of the data, for releases of points and of boxes."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def evaluate(
     run: Run = LOCAL,
     **reading: Any,
 ) -> Evaluation:
-    """Measure what a release is still good for, by the figures of 004; boxes count as their middle.
+    """Measure what a release is still good for, by the figures of Promesse; boxes count as their middle.
 
     Input: the original (files, with the reading `options` the release was made with, also as keywords; or Traces), the
     release (a file, or in memory), the private `audit` (without it no spatial error) and `run_record` (how long it

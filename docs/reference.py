@@ -1,0 +1,154 @@
+"""Write the pages that are derived from the code: the API reference and the table of methods. `make docs` runs it."""
+
+import importlib
+import inspect
+import re
+import sys
+from pathlib import Path
+
+import shoal
+from shoal.methods import METHODS
+from shoal.settings import flag_of
+
+DOCS = Path(__file__).parent
+GROUPS = {
+    "Read": ["read", "read_traces", "from_pandas", "from_polars", "from_arrow", "ReadOptions"],
+    "Anonymize and publish": ["publish", "Published", "Run"],
+    "Methods": ["methods", "Method", *(kind.__name__ for kind in METHODS.values())],
+    "Verify": ["verify", "Verdict", "Claim"],
+    "Attack, evaluate, compare": [
+        "attack",
+        "Outcome",
+        "evaluate",
+        "Evaluation",
+        "compare",
+        "Compared",
+        "ComparedPoints",
+    ],
+    "Measure": ["k_gap", "Gaps", "stretch_effort", "unicity", "Unicity", "k_merge"],
+    "Data": ["Release", "read_release", "Trajectories", "Traces", "Frame", "synthesize"],
+    "Errors": ["ShoalError", "SettingsError", "NotVerified", "CannotCheck"],
+}
+
+
+def api():
+    """Return the page of the public names: signature and docstring of each."""
+    page = ["# Python reference", "", "This page is made from the docstrings by `python docs/reference.py`.", ""]
+    for title, names in GROUPS.items():
+        page += [f"## {title}", ""]
+        for name in names:
+            page += [f"### shoal.{name}", "", *entry(getattr(shoal, name), name), ""]
+    return "\n".join(page).rstrip() + "\n"
+
+
+def entry(thing, name):
+    """Return the lines about one public name."""
+    if inspect.ismodule(thing):
+        return [plain(thing.__doc__), "", f"Names: {', '.join(f'`{one}`' for one in thing.__all__)}."]
+    lines = []
+    if callable(thing) and not (inspect.isclass(thing) and issubclass(thing, Exception)):
+        lines += ["```python", f"{name}{signature(thing)}", "```", ""]
+    return [*lines, plain(inspect.getdoc(thing))]
+
+
+def signature(thing):
+    """Return a signature, one argument a line where it is long."""
+    if inspect.isclass(thing) and hasattr(thing, "model_fields"):
+        fields = thing.model_fields.items()
+        given = ", ".join(name if field.is_required() else f"{name}={field.get_default()!r}" for name, field in fields)
+        return f"({given})"
+    try:
+        text = str(inspect.signature(thing))
+    except ValueError:
+        return "(…)"
+    text = re.sub(r"<[\w.]+ object at 0x[0-9a-f]+>", "…", text).replace("'", "")
+    return text if len(text) < 100 else "(\n    " + ",\n    ".join(split(text)) + "\n)"
+
+
+def split(text):
+    """Return the arguments of a signature, without what it returns."""
+    inside, depth, parts, part = text[1 : text.rindex(")")], 0, [], ""
+    for sign in inside:
+        depth += (sign in "([{") - (sign in ")]}")
+        if sign == "," and not depth:
+            parts.append(part.strip())
+            part = ""
+        else:
+            part += sign
+    return [*parts, part.strip()]
+
+
+def plain(text):
+    """Return a docstring as Markdown: examples and parameters as code blocks."""
+    lines, out, fenced = (text or "").split("\n"), [], False
+    for number, line in enumerate(lines):
+        code = line.startswith((">>>", "...")) or (fenced and line.strip() and not line.startswith(">>>"))
+        heading = number + 1 < len(lines) and set(lines[number + 1].strip()) == {"-"}
+        if code and not fenced:
+            out += ["", "```pycon"]
+            fenced = True
+        if fenced and not line.strip():
+            out.append("```")
+            fenced = False
+        if heading:
+            out += ["", f"**{line.strip()}**", ""]
+        elif set(line.strip()) == {"-"}:
+            continue
+        elif not fenced and line.startswith("    ") and line.strip():
+            out.append(f":   {line.strip()}" if out and not out[-1].startswith(":") else f"    {line.strip()}")
+        else:
+            out.append(line)
+    return "\n".join([*out, *(["```"] if fenced else [])])
+
+
+def methods():
+    """Return the page with the table of methods and their settings."""
+    page = [
+        "# The methods",
+        "",
+        "This page is made from the methods' declarations by `python docs/reference.py`; `shoal methods` prints the same.",
+        "",
+        "| method | claim | works on | what it does | from |",
+        "|---|---|---|---|---|",
+    ]
+    for kind in METHODS.values():
+        file = DOCS / "methods" / f"{kind.name}.md"
+        name = f"[{kind.name}]({file.name})" if file.exists() else kind.name
+        page.append(f"| {name} | `{kind.example().claim.name}` | {kind.takes} | {kind.about} | {kind.citation} |")
+    for kind in METHODS.values():
+        page += [
+            "",
+            f"## Settings of {kind.name}",
+            "",
+            "| setting | flag | default | published as | meaning |",
+            "|---|---|---|---|---|",
+        ]
+        for name, about in kind.settings().items():
+            field = kind.model_fields[name]
+            default = (
+                "required"
+                if field.is_required()
+                else f"{field.get_default()}{about.unit if field.get_default() else ''}"
+            )
+            public = f"`{about.public}`" if about.public else "private"
+            page.append(f"| `{name}` | `{flag_of(name)}` | {default} | {public} | {about.help} |")
+        if kind.variants:
+            page += [
+                "",
+                f"Variants for `shoal compare`: {', '.join(f'`{kind.name}:{word}`' for word in kind.variants)}.",
+            ]
+    return "\n".join(page) + "\n"
+
+
+PAGES = {"api.md": api, "methods/index.md": methods}
+
+
+def main():
+    importlib.invalidate_caches()
+    for name, make in PAGES.items():
+        (DOCS / name).write_text(make())
+        sys.stdout.write(f"docs/{name}\n")
+
+
+if __name__ == "__main__":
+    main()
