@@ -21,7 +21,7 @@ from shoal.seen.index import covering, index_rarest
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.attacks.matching import Known
+    from shoal.attacks.matching import KnownPoints
     from shoal.attacks.scene import Scene
     from shoal.jit import Ints
 
@@ -140,7 +140,7 @@ def _untold(sides: list[_Side], chosen: NDArray[np.int64]) -> float:
     return float(1 - (told[0] & told[1]).mean())
 
 
-def _row(sides: list[_Side], known: list[Known], n_people: int, run: Run) -> dict[str, Any]:
+def _row(sides: list[_Side], known: list[KnownPoints], n_people: int, run: Run) -> dict[str, Any]:
     """Return the row for what is known."""
     n = len(known[0].offsets) - 1
     counts = [np.zeros(n, dtype=np.int64) for _ in sides]
