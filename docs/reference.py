@@ -106,7 +106,7 @@ def methods():
     page = [
         "# The methods",
         "",
-        "This page is made from the methods' declarations by `python docs/reference.py`; `shoal methods` prints the same.",
+        "This page is made from the methods' declarations by `python docs/reference.py`. `shoal methods` prints it.",
         "",
         "| method | claim | works on | what it does | from |",
         "|---|---|---|---|---|",

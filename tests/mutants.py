@@ -3,9 +3,9 @@
     python tests/mutants.py [--sample 300] [--seed 0] [--jobs 2] [--only search,truth] [--output survivors.txt]
                             [--again survivors.txt]
 
-A mutant is the package with one small change in one line of `src/shoal/verifier`: another comparison, sign, number or
-truth value, a condition turned round, a statement left out. Annotations, texts and imports are left alone. Lines are
-drawn by the seed, one change each; `--sample 0` breaks every line.
+A mutant is the package with one small change in one line of `src/shoal/verifier` or `src/shoal/seen`: another
+comparison, sign, number or truth value, a condition turned round, a statement left out. Annotations, texts and imports
+are left alone. Lines are drawn by the seed, one change each; `--sample 0` breaks every line.
 
 First all of the verifier's tests and examples run on the unbroken package, to see which functions each of them calls
 and how long it takes. A mutant then runs those that call its function, the quickest first, until one fails; a line that
@@ -34,8 +34,8 @@ from multiprocessing import get_context
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-ROOM = Path("src/shoal/verifier")
-TESTS = ("tests/unit/test_verifier_*.py", "tests/sabotage/test_*.py", f"{ROOM}/*.py")
+ROOMS = (Path("src/shoal/verifier"), Path("src/shoal/seen"))
+TESTS = ("tests/unit/test_verifier_*.py", "tests/sabotage/test_*.py", *(f"{room}/*.py" for room in ROOMS))
 MEMORY = 6 << 30  # bytes at most: what is broken may never stop to fill it
 QUIET = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not slow", "--hypothesis-seed=0"]
 
@@ -128,6 +128,11 @@ def draw(files, sample, chance):
     return chosen, len(lines)
 
 
+def named(file):
+    """Return the name of a module with its room: both have a cover.py."""
+    return f"{file.parent.name}/{file.name}"
+
+
 def test_files():
     """Return the files of the verifier's tests, and its modules, which have examples."""
     return [str(file.relative_to(ROOT)) for kind in TESTS for file in sorted(ROOT.glob(kind))]
@@ -137,7 +142,7 @@ class Reach:
     """A pytest plugin that notes, for each test, how long it takes and the verifier's functions that it calls."""
 
     def __init__(self, folder):
-        self.files = {str(file): file.name for file in (folder / ROOM).glob("*.py")}
+        self.files = {str(file): named(file) for room in ROOMS for file in (folder / room).glob("*.py")}
         self.seconds, self.called = {}, defaultdict(set)
         self.here = set()
 
@@ -250,7 +255,7 @@ def attempt(mutant, *, seconds, called):
 
     file, line, what, source = mutant
     folder = Path.cwd()
-    tests = called.get(file.name, {})
+    tests = called.get(named(file), {})
     tests = set(tests.get(str(begins(file, line))) or chain(*tests.values()))
     order = sorted(tests, key=lambda test: (seconds[test], test))
     files = sorted({test.partition("::")[0] for test in order})
@@ -264,7 +269,7 @@ def attempt(mutant, *, seconds, called):
     late = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGPROF
     outcome = "took too long" if late else "failed a test" if status else "survived"
     text = file.read_text().splitlines()[line - 1].strip()
-    return outcome, f"{outcome}: {file.name}:{line}: {what}: {text} ({len(order)} tests call it)"
+    return outcome, f"{outcome}: {named(file)}:{line}: {what}: {text} ({len(order)} tests call it)"
 
 
 def start_worker(folder):
@@ -309,11 +314,12 @@ def main():
     parser.add_argument("--output", type=Path)
     parser.add_argument("--again", type=Path, help="only those of the sample that an earlier run lists")
     arguments = parser.parse_args()
-    files = [f for f in sorted((ROOT / ROOM).glob("*.py")) if not arguments.only or f.stem in arguments.only.split(",")]
+    files = [f for room in ROOMS for f in sorted((ROOT / room).glob("*.py"))]
+    files = [f for f in files if not arguments.only or f.stem in arguments.only.split(",")]
     chosen, lines = draw(files, arguments.sample or sys.maxsize, random.Random(arguments.seed))
     if arguments.again:
         listed = arguments.again.read_text()
-        chosen = [mutant for mutant in chosen if f" {mutant[0].name}:{mutant[1]}: {mutant[2]}:" in listed]
+        chosen = [mutant for mutant in chosen if f" {named(mutant[0])}:{mutant[1]}: {mutant[2]}:" in listed]
     print(f"{lines:,} lines of {len(files)} modules can be broken; {len(chosen)} are", flush=True)
 
     start, counts, survivors = time.monotonic(), Counter(), []

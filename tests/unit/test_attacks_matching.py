@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.attacks.matching import BoxMatcher, Known, PlaceMatcher, SampleMatcher, count_people
+from shoal.attacks.matching import BoxMatcher, KnownPoints, PlaceMatcher, SampleMatcher, count_people
 from shoal.errors import TooLarge
 from shoal.run import Run
 from tests.draws import examples
@@ -19,7 +19,7 @@ SEEDS = st.integers(0, 10_000)
 
 def known_of(queries):
     flat = np.array([sample for points in queries for sample in points], dtype=np.int64).reshape(-1, 3)
-    return Known(np.cumsum([0, *map(len, queries)]), *flat.T)
+    return KnownPoints(np.cumsum([0, *map(len, queries)]), *flat.T)
 
 
 def some_queries(people, seed, n=12):

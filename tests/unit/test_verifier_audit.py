@@ -841,7 +841,7 @@ def test_records_are_hashed_by_their_boxes_and_their_places(in_twos):
         [],
     ]
     for wanted in (lists, lists[1:2], lists[3:4], [[], []], []):
-        made = records_module._digests(records_of(wanted), 2)
+        made = records_module._digests(records_of(wanted), Run(threads=2))
         assert made.tolist() == [twin_of_hash(boxes) for boxes in wanted]
 
 
@@ -852,7 +852,7 @@ def test_pairs_are_alike_only_if_every_box_is(in_twos):
     for left in every:
         for right in every:
             alike = lists[left] == lists[right]
-            assert records_module._alike(made, np.array([left]), np.array([right]), 1) is alike
-            assert records_module._alike(made, np.array([0, left, 4]), np.array([1, right, 5]), 2) is alike
+            assert records_module._alike(made, np.array([left]), np.array([right]), Run(threads=1)) is alike
+            assert records_module._alike(made, np.array([0, left, 4]), np.array([1, right, 5]), Run(threads=2)) is alike
     assert records_module._groups_by_bytes(made).tolist() == twin_of_groups(lists)
-    assert records_module._alike(made, whole_numbers([]), whole_numbers([]), 1) is True
+    assert records_module._alike(made, whole_numbers([]), whole_numbers([]), Run(threads=1)) is True

@@ -608,9 +608,9 @@ def test_copies_count_as_no_more_people_than_they_cover(monkeypatch):
 
 def test_records_are_weighed_only_where_there_are_copies(monkeypatch):
     single = boxes_of(ONE, TWO)
-    assert seen_cover._without_copies(FIVE, single, None) is single
+    assert seen_cover._without_copies(FIVE, single, Run()) is single
     weighed = replace(boxes_of(ONE, TWO, [at(7)], ALL), weights=ints(2, 2, 3, 1), unlike=True)
-    assert seen_cover._without_copies(FIVE, weighed, None).weights.tolist() == [1, 2, 0, 1]
+    assert seen_cover._without_copies(FIVE, weighed, Run()).weights.tolist() == [1, 2, 0, 1]
     assert weighed.weights.tolist() == [2, 2, 3, 1]
 
 

@@ -31,8 +31,8 @@ def intersect_covers_attack(scene: Scene, *, victims: int = 1000, seed: int = 0,
     Input: a scene with its audit, how many victims to draw and the seed of the draw. Output: two rows. `merged`: the
     records that she was merged into, which is what the method gives away. `covering`: all records that cover her
     two-way, those that happen to do so included; an upper bound, since nothing but her whole trajectory tells them.
-    In each: the mean side, duration and cost (k-scale Eq. 4) of the box that holds a sample, in their own record and the
-    intersection; `left` is the ratio of the two costs, mean over victims with its 95 % interval: 1 is no gain.
+    In each: the mean side, duration and cost (k-scale Eq. 4) of the box that holds a sample, in their own record and
+    in the intersection; `left` is the ratio of the two costs, mean over victims with its 95 % interval: 1 is no gain.
     Guarantee: exact; identical groups give `left` = 1 in `merged`. Cost: a search of each victim's records, and a pass
     over their samples for each record.
     """

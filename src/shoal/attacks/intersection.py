@@ -21,7 +21,7 @@ from shoal.seen.index import covering, index_rarest
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.attacks.matching import Known
+    from shoal.attacks.matching import KnownPoints
     from shoal.attacks.scene import Scene
     from shoal.jit import Ints
 
@@ -53,6 +53,15 @@ class _Boxes(NamedTuple):
     slot_s: int
     start: int
     end: int
+
+
+class _Rule(NamedTuple):
+    """Which boxes must meet: those in the seconds start…end of both releases; of which release none is suppressed."""
+
+    start: int
+    end: int
+    strict_one: bool
+    strict_other: bool
 
 
 class _Lists(NamedTuple):
@@ -131,7 +140,7 @@ def _untold(sides: list[_Side], chosen: NDArray[np.int64]) -> float:
     return float(1 - (told[0] & told[1]).mean())
 
 
-def _row(sides: list[_Side], known: list[Known], n_people: int, run: Run) -> dict[str, Any]:
+def _row(sides: list[_Side], known: list[KnownPoints], n_people: int, run: Run) -> dict[str, Any]:
     """Return the row for what is known."""
     n = len(known[0].offsets) - 1
     counts = [np.zeros(n, dtype=np.int64) for _ in sides]
@@ -211,11 +220,11 @@ def _linked(
     (edges_a, kinds_a), (_, kinds_b) = found
     n, parts = len(edges_a) - 1, {}
     one, other = boxes
-    start, end = max(one.start, other.start), min(one.end, other.end)
+    rule = _Rule(max(one.start, other.start), min(one.end, other.end), strict[0], strict[1])
     lists = [_Lists(*candidates) for candidates in found]
 
     def work(begin: int, stop: int) -> None:
-        parts[begin] = _links(one, other, lists[0], lists[1], begin, stop, start, end, strict[0], strict[1])
+        parts[begin] = _links(one, other, lists[0], lists[1], (begin, stop), rule)
 
     run.ranges(work, ((victim, victim + 1) for victim in range(n)))
     left, right = (
@@ -260,27 +269,19 @@ def _all_meet(one: _Boxes, other: _Boxes, a: int, b: int, start: int, end: int) 
 
 @jit
 def _links(
-    one: _Boxes,
-    other: _Boxes,
-    first: _Lists,
-    second: _Lists,
-    begin: int,
-    stop: int,
-    start: int,
-    end: int,
-    strict_one: bool,
-    strict_other: bool,
+    one: _Boxes, other: _Boxes, first: _Lists, second: _Lists, victims: tuple[int, int], rule: _Rule
 ) -> tuple[Ints, Ints]:
-    """Return the pairs of candidates, by their places in the lists, that may be the same person."""
+    """Return the pairs of candidates of victims first…last-1, by their places in the lists, that may be one person."""
+    start, end = rule.start, rule.end
     left, right = np.empty(16, np.int64), np.empty(16, np.int64)
     n = 0
-    for victim in range(begin, stop):
+    for victim in range(victims[0], victims[1]):
         for i in range(first.offsets[victim], first.offsets[victim + 1]):
             for j in range(second.offsets[victim], second.offsets[victim + 1]):
                 a, b = first.kinds[i], second.kinds[j]
-                if strict_other and not _all_meet(one, other, a, b, start, end):
+                if rule.strict_other and not _all_meet(one, other, a, b, start, end):
                     continue
-                if strict_one and not _all_meet(other, one, b, a, start, end):
+                if rule.strict_one and not _all_meet(other, one, b, a, start, end):
                     continue
                 if n == len(left):
                     left, right = np.append(left, np.empty(n, np.int64)), np.append(right, np.empty(n, np.int64))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal.attacks.matching import Known
+from shoal.attacks.matching import KnownPoints
 from shoal.attacks.outcome import crowd, rate
 from shoal.errors import CannotCheck
 from shoal.seen.arrays import spread, starts_of
@@ -35,26 +35,26 @@ def anyone(scene: Scene) -> NDArray[np.int64]:
     return np.flatnonzero(some)
 
 
-def shuffled(people: Original, users: NDArray[np.int64], chance: np.random.Generator) -> Known:
+def shuffled(people: Original, users: NDArray[np.int64], chance: np.random.Generator) -> KnownPoints:
     """Return the samples of these users, each user's in random order."""
     counts = people.counts[users]
     offsets, which = starts_of(counts), spread(counts)
     rows = np.arange(len(which)) + (people.offsets[users] - offsets[:-1])[which]
     rows = rows[np.lexsort((chance.random(len(rows)), which))]
-    return Known(offsets, people.t[rows], people.x[rows], people.y[rows])
+    return KnownPoints(offsets, people.t[rows], people.x[rows], people.y[rows])
 
 
-def first_known(known: Known, most: int) -> Known:
+def first_known(known: KnownPoints, most: int) -> KnownPoints:
     """Return the first points of each victim; all, if she has no more.
 
-    >>> two = first_known(Known(np.array([0, 3, 4]), *[np.array([7, 8, 9, 1])] * 3), 2)
+    >>> two = first_known(KnownPoints(np.array([0, 3, 4]), *[np.array([7, 8, 9, 1])] * 3), 2)
     >>> two.offsets.tolist(), two.t.tolist()
     ([0, 2, 3], [7, 8, 1])
     """
     place = np.arange(len(known.t)) - known.offsets[:-1][spread(np.diff(known.offsets))]
     kept = place < most
     counts = np.minimum(np.diff(known.offsets), most)
-    return Known(starts_of(counts), known.t[kept], known.x[kept], known.y[kept])
+    return KnownPoints(starts_of(counts), known.t[kept], known.x[kept], known.y[kept])
 
 
 def row_of(scene: Scene, people: NDArray[np.int64], control: NDArray[np.int64]) -> dict[str, Any]:

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 __all__ = [
     "Axis",
     "BoxMatcher",
-    "Holders",
-    "Known",
+    "KnownPoints",
     "Matcher",
     "PlaceMatcher",
+    "RecordFinder",
     "SampleMatcher",
     "axes_of",
     "count_people",
@@ -40,7 +40,7 @@ _BLOCK = 250  # queries at a time: in a dense city one alone may have every reco
 _BITS = 63
 
 
-class Known(NamedTuple):
+class KnownPoints(NamedTuple):
     """What is known of each victim: the points `offsets[q]:offsets[q+1]`."""
 
     offsets: NDArray[np.int64]
@@ -48,24 +48,24 @@ class Known(NamedTuple):
     x: NDArray[Any]
     y: NDArray[Any]
 
-    def part(self, start: int, stop: int) -> Known:
+    def part(self, start: int, stop: int) -> KnownPoints:
         """Return what is known of some victims."""
         rows = slice(int(self.offsets[start]), int(self.offsets[stop]))
         edges = self.offsets[start : stop + 1] - self.offsets[start]
-        return Known(edges, self.t[rows], self.x[rows], self.y[rows])
+        return KnownPoints(edges, self.t[rows], self.x[rows], self.y[rows])
 
 
-class Holders(Protocol):
+class RecordFinder(Protocol):
     """Kinds of published records: `weights[r]` people were published as kind r."""
 
     weights: NDArray[np.int64]
 
-    def holders(self, known: Known, *, run: Run = LOCAL) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def holders(self, known: KnownPoints, *, run: Run = LOCAL) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return (offsets, kinds): for each victim the kinds, ascending, that hold everything known of her."""
         ...
 
 
-class Matcher(Holders, Protocol):
+class Matcher(RecordFinder, Protocol):
     """Kinds of published records whose boxes can be looked at."""
 
     def find(self, kind: NDArray[np.int64], t: NDArray[Any], x: NDArray[Any], y: NDArray[Any]) -> NDArray[np.int64]:
@@ -97,7 +97,7 @@ class BoxMatcher:
     def _edges(self) -> tuple[NDArray[Any], NDArray[Any]]:
         return np.ascontiguousarray(self.records.boxes[:, 0]), np.ascontiguousarray(self.records.boxes[:, 1])
 
-    def holders(self, known: Known, *, run: Run = LOCAL) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def holders(self, known: KnownPoints, *, run: Run = LOCAL) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return for each victim the kinds that hold everything known of her."""
         return holders(self._index, *known, run=run)
 
@@ -138,7 +138,7 @@ class PlaceMatcher:
         self._index = index_boxes(Records(records.offsets, boxes, records.weights), overlapping=True)
         self._held: dict[tuple[int, ...], NDArray[np.uint8]] = {}
 
-    def holders(self, known: Known, *, run: Run = LOCAL) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def holders(self, known: KnownPoints, *, run: Run = LOCAL) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return for each victim the kinds that hold every known place, in its category."""
         places = list(zip(*(column.tolist() for column in known[1:]), strict=True))
         self._look_up([place for place in dict.fromkeys(places) if place not in self._held], run)
@@ -178,7 +178,7 @@ class SampleMatcher:
 
     def holders(
         self,
-        known: Known,
+        known: KnownPoints,
         *,
         run: Run = LOCAL,  # noqa: ARG002  sorted arrays need no threads
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -229,7 +229,7 @@ class SampleMatcher:
 
 
 def matches(
-    matcher: Holders, known: Known, *, run: Run = LOCAL
+    matcher: RecordFinder, known: KnownPoints, *, run: Run = LOCAL
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Return (query, kind) for every kind that holds everything known, some queries at a time, by query."""
     for start in range(0, len(known.offsets) - 1, _BLOCK):
@@ -238,7 +238,7 @@ def matches(
         yield start + spread(np.diff(offsets)), kinds
 
 
-def count_people(matcher: Holders, known: Known, *, run: Run = LOCAL) -> NDArray[np.int64]:
+def count_people(matcher: RecordFinder, known: KnownPoints, *, run: Run = LOCAL) -> NDArray[np.int64]:
     """Count the people published as records that hold everything known of each victim."""
     people = np.zeros(len(known.offsets) - 1, dtype=np.int64)
     for query, kind in matches(matcher, known, run=run):

@@ -8,7 +8,7 @@ import numpy as np
 
 from shoal.attacks.features import victim_features
 from shoal.attacks.knowledge import anyone, percent, promised
-from shoal.attacks.matching import Known
+from shoal.attacks.matching import KnownPoints
 from shoal.attacks.outcome import Attack, AttackSetting, Outcome, crowd, rate
 from shoal.attacks.posterior import Choices, contrasts, effective_sizes, expected_hits, held_out_scores, posterior
 from shoal.attacks.rivals import rival_features
@@ -133,7 +133,7 @@ def _control(scene: Scene, drawn: NDArray[np.int64]) -> float:
     """Count the victims told in raw data: all whose samples are nobody else's, and their share of the others."""
     people = scene.people
     offsets, rows = take_lists(people.offsets, drawn)
-    ends, holders = scene.raw.holders(Known(offsets, people.t[rows], people.x[rows], people.y[rows]))
+    ends, holders = scene.raw.holders(KnownPoints(offsets, people.t[rows], people.x[rows], people.y[rows]))
     victim = spread(np.diff(ends))
     same = people.counts[holders] == people.counts[drawn[victim]]
     alike = np.bincount(victim[same], minlength=len(drawn))

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from shoal.arrow import from_arrow_array, to_arrow_array
 from shoal.attacks.knowledge import anyone, percent, promised, row_of
-from shoal.attacks.matching import Known, PlaceMatcher, SampleMatcher, axes_of, count_people, pack, unpack
+from shoal.attacks.matching import KnownPoints, PlaceMatcher, SampleMatcher, axes_of, count_people, pack, unpack
 from shoal.attacks.outcome import Attack, AttackSetting, Outcome, rate
 from shoal.attacks.scene import draw_victims
 from shoal.errors import CannotCheck, SettingsError, TooLarge
@@ -37,12 +37,12 @@ class _Visits(NamedTuple):
     x: NDArray[Any]
     y: NDArray[Any]
 
-    def top(self, users: NDArray[np.int64], most: int) -> Known:
+    def top(self, users: NDArray[np.int64], most: int) -> KnownPoints:
         """Return the first cells of some users, without times (slot 0)."""
         counts = np.minimum(np.diff(self.offsets)[users], most)
         which = spread(counts)
         rows = np.arange(len(which)) + (self.offsets[users] - starts_of(counts)[:-1])[which]
-        return Known(starts_of(counts), np.zeros(len(rows), dtype=np.int64), self.x[rows], self.y[rows])
+        return KnownPoints(starts_of(counts), np.zeros(len(rows), dtype=np.int64), self.x[rows], self.y[rows])
 
     def cells(self, most: int) -> NDArray[np.int64]:
         """Return everybody's first cells as numbers, a column each; the least number where there are no more."""
@@ -111,7 +111,7 @@ def home_work_attack(scene: Scene, *, victims: int = 1000, seed: int = 0, run: R
         raise CannotCheck("nobody has samples both from 22 to 6 h and from 9 to 17 h; is the time zone right (--tz)?")
     drawn = draw_victims(eligible, victims, np.random.default_rng([seed, 4]))
     home, work = homes.top(drawn, 1), works.top(drawn, 1)._replace(t=np.ones(len(drawn), dtype=np.int64))
-    both = Known(
+    both = KnownPoints(
         np.arange(len(drawn) + 1) * 2, *(np.stack(pair, 1).ravel() for pair in zip(home[1:], work[1:], strict=True))
     )
     raw = _cell_matcher(seen, len(people))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from shoal.attacks.knowledge import anyone, failures, percent, promised, row_of, too_few
-from shoal.attacks.matching import Known, matches
+from shoal.attacks.matching import KnownPoints, matches
 from shoal.attacks.outcome import Attack, AttackSetting, Outcome
 from shoal.attacks.scene import draw_victims
 from shoal.claim import Claim
@@ -27,7 +27,7 @@ __all__ = ["WINDOW", "window_attack"]
 _TAUS_S = (3_600, 6 * 3_600, 24 * 3_600)
 
 
-class _Windows(NamedTuple):
+class _KnownWindows(NamedTuple):
     """A window of each victim: the slots first…last, and which of her samples (rows of everybody's) are inside."""
 
     victims: NDArray[np.int64]
@@ -92,7 +92,7 @@ def window_attack(
     return Outcome("window", settings, len(drawn), rows, promised(scene), said, failures(scene, broken, len(drawn)))
 
 
-def _windows(people: Original, victims: NDArray[np.int64], at: NDArray[np.int64], slots: int) -> _Windows:
+def _windows(people: Original, victims: NDArray[np.int64], at: NDArray[np.int64], slots: int) -> _KnownWindows:
     """Return windows that begin with the slots of these samples."""
     first = people.t[at].astype(np.int64)
     last = first + slots - 1
@@ -101,11 +101,11 @@ def _windows(people: Original, victims: NDArray[np.int64], at: NDArray[np.int64]
     inside = (people.t[rows] >= first[user]) & (people.t[rows] <= last[user])
     early = people.t[rows] < first[user]
     start = people.offsets[victims] + np.bincount(user[early], minlength=len(victims))
-    return _Windows(victims, first, last, start, start + np.bincount(user[inside], minlength=len(victims)))
+    return _KnownWindows(victims, first, last, start, start + np.bincount(user[inside], minlength=len(victims)))
 
 
 def _play(
-    scene: Scene, matcher: Matcher, windows: _Windows, epsilon_s: int | None, run: Run
+    scene: Scene, matcher: Matcher, windows: _KnownWindows, epsilon_s: int | None, run: Run
 ) -> tuple[NDArray[np.int64], dict[str, Any]]:
     """Return the candidates of each victim, counted in people, and what is learned beyond the window."""
     query, kind = _candidates(scene.published, matcher, windows, run)
@@ -125,12 +125,12 @@ def _play(
 
 
 def _candidates(
-    people: Original, matcher: Matcher, windows: _Windows, run: Run
+    people: Original, matcher: Matcher, windows: _KnownWindows, run: Run
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return (victim, kind), by victim, where the kind holds what is known and nothing that it rules out."""
     n = windows.stop - windows.start
     rows = np.arange(int(n.sum())) + (windows.start - starts_of(n)[:-1])[spread(n)]
-    known = Known(starts_of(n), people.t[rows], people.x[rows], people.y[rows])
+    known = KnownPoints(starts_of(n), people.t[rows], people.x[rows], people.y[rows])
     queries, kinds = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for query, kind in matches(matcher, known, run=run):
         good = np.ones(len(query), dtype=bool)
@@ -142,7 +142,7 @@ def _candidates(
 
 
 def _nothing_else(
-    matcher: Matcher, windows: _Windows, known: Known, query: NDArray[np.int64], kind: NDArray[np.int64]
+    matcher: Matcher, windows: _KnownWindows, known: KnownPoints, query: NDArray[np.int64], kind: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
     """Say which kinds have no box wholly inside the window without a known sample."""
     low, high = matcher.within(kind, windows.first[query], windows.last[query])
@@ -157,7 +157,7 @@ def _nothing_else(
 
 
 def _learn(
-    people: Original, matcher: Matcher, windows: _Windows, query: NDArray[np.int64], kind: NDArray[np.int64]
+    people: Original, matcher: Matcher, windows: _KnownWindows, query: NDArray[np.int64], kind: NDArray[np.int64]
 ) -> _Learned:
     """Find the samples outside the window that all candidates hold; only of victims who have candidates."""
     counts = np.bincount(query, minlength=len(windows.victims))
@@ -190,7 +190,11 @@ def _learn(
 
 
 def _longest_run(
-    people: Original, windows: _Windows, victim: NDArray[np.int64], row: NDArray[np.int64], common: NDArray[np.bool_]
+    people: Original,
+    windows: _KnownWindows,
+    victim: NDArray[np.int64],
+    row: NDArray[np.int64],
+    common: NDArray[np.bool_],
 ) -> NDArray[np.int64]:
     """Return how far, in slots, the unbroken run of common samples reaches from the window, on the better side."""
     run = np.zeros(len(windows.victims), dtype=np.int64)

@@ -64,6 +64,14 @@ class _Samples(NamedTuple):
     offsets: Ints
 
 
+class _Boxes(NamedTuple):
+    """The boxes of all records: record r has those from offsets[r] to offsets[r+1]; `sound` ones hold something."""
+
+    offsets: Ints
+    boxes: Any
+    sound: NDArray[np.bool_]
+
+
 class CoverPairs(NamedTuple):
     """Pairs of a user and a record, and how many samples of the user are outside it; by user."""
 
@@ -162,16 +170,14 @@ def _crowd_in(box: Any, crowd: Ints32) -> float:
 
 
 @jit
-def _rarest(
-    offsets: Ints, boxes: Any, sound: NDArray[np.bool_], crowd: Ints32, start: int, stop: int, rows: Ints
-) -> None:
+def _rarest(records: _Boxes, crowd: Ints32, start: int, stop: int, rows: Ints) -> None:
     """Fill the box of each record that holds fewest samples, by the guess; -1 for records that hold nothing."""
     for r in range(start, stop):
         rows[r] = -1
         least = np.inf
-        if sound[r]:
-            for b in range(offsets[r], offsets[r + 1]):
-                n = _crowd_in(boxes[b], crowd)
+        if records.sound[r]:
+            for b in range(records.offsets[r], records.offsets[r + 1]):
+                n = _crowd_in(records.boxes[b], crowd)
                 if n < least:
                     least = n
                     rows[r] = b
@@ -184,10 +190,10 @@ def index_rarest(records: Records, people: Original, *, run: Run = LOCAL) -> Box
     """
     crowd = np.zeros(_COUNTERS, np.int32)
     _count_crowd(people.t, people.x, people.y, 1 + len(people.t) // _COUNTED, crowd)
-    rows = np.empty(len(records), np.int64)
+    rows, boxes = np.empty(len(records), np.int64), _boxes_of(records)
 
     def work(start: int, stop: int) -> None:
-        _rarest(records.offsets, records.boxes, records.sound, crowd, start, stop, rows)
+        _rarest(boxes, crowd, start, stop, rows)
 
     run.ranges(work, _ranges(len(records)))
     record = np.flatnonzero(rows >= 0)
@@ -223,6 +229,7 @@ def _grown(values: Ints) -> Ints:
     return more
 
 
+# more than six arguments: the innermost loop of every search; its callers hold these arrays in different groups
 @jit
 def _walk(
     t: Any, x: Any, y: Any, start: int, stop: int, boxes: Any, first: int, last: int, most: int, tally: Ints32
@@ -404,23 +411,15 @@ def holders(
 
 
 @jit
-def _hold(
-    people: _Samples,
-    boxes: Any,
-    sound: NDArray[np.bool_],
-    first: Ints,
-    users: Ints,
-    record: Ints,
-    held: Held,
-    tally: Ints32,
-) -> None:
+def _hold(people: _Samples, records: _Boxes, users: Ints, record: Ints, held: Held, tally: Ints32) -> None:
     """Fill what each pair holds; `tally`, if it is not empty, begins with the first user's first sample."""
     base = people.offsets[users[0]] if len(users) else 0
+    first, boxes = records.offsets, records.boxes
     for n in range(len(users)):
         start, stop = people.offsets[users[n]], people.offsets[users[n] + 1]
         r = record[n]
         held.samples[n] = held.boxes[n] = 0
-        if sound[r]:
+        if records.sound[r]:
             mine = tally[start - base : stop - base] if len(tally) else tally
             outside, full = _walk(people.t, people.x, people.y, start, stop, boxes, first[r], first[r + 1], -1, mine)
             held.samples[n] = stop - start - outside
@@ -444,23 +443,17 @@ def hold(
     held = Held(np.empty(len(users), np.int64), np.empty(len(users), np.int64))
     samples = _Samples(people.t, people.x, people.y, people.offsets)
     none = np.empty(0, np.int32)
-    _hold(samples, records.boxes, records.sound, records.offsets, users, record, held, none if tally is None else tally)
+    _hold(samples, _boxes_of(records), users, record, held, none if tally is None else tally)
     return held
 
 
 @jit
-def _mark(
-    people: _Samples,
-    boxes: Any,
-    sound: NDArray[np.bool_],
-    first: Ints,
-    users: Ints,
-    record: Ints,
-    marked: NDArray[np.bool_],
-) -> None:
+def _mark(people: _Samples, records: _Boxes, users: Ints, record: Ints, marked: NDArray[np.bool_]) -> None:
+    """Mark the boxes of each pair's record that hold a sample of its user."""
+    first, boxes = records.offsets, records.boxes
     for n in range(len(users)):
         p, stop = people.offsets[users[n]], people.offsets[users[n] + 1]
-        if not sound[record[n]]:
+        if not records.sound[record[n]]:
             continue
         for b in range(first[record[n]], first[record[n] + 1]):
             while p < stop and people.t[p] <= boxes[b, 1]:
@@ -477,7 +470,11 @@ def mark_boxes(
     Cost: a walk through the samples and boxes of each pair.
     """
     samples = _Samples(people.t, people.x, people.y, people.offsets)
-    _mark(samples, records.boxes, records.sound, records.offsets, users, record, marked)
+    _mark(samples, _boxes_of(records), users, record, marked)
+
+
+def _boxes_of(records: Records) -> _Boxes:
+    return _Boxes(records.offsets, records.boxes, records.sound)
 
 
 def _ranges(n: int) -> list[tuple[int, int]]:

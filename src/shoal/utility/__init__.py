@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from shoal.utility.evaluate import Evaluation, evaluate, evaluate_pairs
+from shoal.utility.metrics import METRICS, Metric
 
-__all__ = ["Evaluation", "evaluate", "evaluate_pairs"]
+__all__ = ["METRICS", "Evaluation", "Metric", "evaluate", "evaluate_pairs"]

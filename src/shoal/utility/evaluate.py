@@ -1,27 +1,23 @@
-"""Evaluate: the figures by which Promesse judges what is left of the data, for releases of points and of boxes."""
+"""Evaluate: the figures by which Promesse was judged, of what is left of the data in points or boxes."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, Unpack
 
 from shoal.errors import CannotCheck
-from shoal.intervals import Z95
 from shoal.reading.options import read_options
 from shoal.run import LOCAL, Run
 from shoal.seen.pairs import open_pairs
-from shoal.utility.queries import query_distortions
-from shoal.utility.space import spatial_errors
+from shoal.utility.metrics import METRICS, Drawn
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from shoal.reading.events import Input
-    from shoal.reading.options import ReadOptions
+    from shoal.reading.options import Reading, ReadOptions
     from shoal.release import Release
     from shoal.seen.pairs import Pairs
     from shoal.traces import Traces
@@ -91,9 +87,9 @@ def evaluate(
     seed: int = 0,
     options: ReadOptions | None = None,
     run: Run = LOCAL,
-    **reading: Any,
+    **reading: Unpack[Reading],
 ) -> Evaluation:
-    """Measure what a release is still good for, by the figures of Promesse; boxes count as their middle.
+    """Measure what a release is still good for, by the figures of `METRICS`; a box counts as its middle.
 
     Input: the original (files, with the reading `options` the release was made with, also as keywords; or Traces), the
     release (a file, or in memory), the private `audit` (without it no spatial error) and `run_record` (how long it
@@ -117,33 +113,19 @@ def evaluate(
 def evaluate_pairs(
     pairs: Pairs, *, queries: int = 1000, seed: int = 0, seconds: float | None = None, run: Run = LOCAL
 ) -> Evaluation:
-    """Return the figures of an original and a release that are open."""
-    with run.stage("range queries"):
-        distortions = query_distortions(pairs, queries=queries, seed=seed, run=run)
-    mean = float(distortions.mean())
-    spread = Z95 * float(distortions.std()) / np.sqrt(len(distortions))
-    space: dict[str, float] = {}
-    if pairs.traces is not None:
-        with run.stage("spatial error"):
-            metres = spatial_errors(pairs, seed=seed, run=run)
-        space = {
-            "spatial_error_m": float(metres.mean()),
-            "spatial_error_m_median": float(np.median(metres)),
-            "spatial_error_m_95": float(np.quantile(metres, 0.95)),
-        }
+    """Return the figures of an original and a release that are open: those of all `METRICS` that can be measured."""
+    figures: dict[str, Any] = {}
+    for name, metric in METRICS.items():
+        if pairs.traces is not None or not metric.needs_owners:
+            with run.stage(name):
+                figures |= metric.measure(pairs, Drawn(queries, seed), run)
     return Evaluation(
         traces=len(pairs.original),
         fixes=pairs.original.fixes,
         records=len(pairs.published),
         points=len(pairs.published.ms),
-        compression=len(pairs.published.ms) / pairs.original.fixes,
-        queries=len(distortions),
-        query_distortion=mean,
-        query_distortion_low=max(0.0, mean - float(spread)),
-        query_distortion_high=mean + float(spread),
-        query_distortion_median=float(np.median(distortions)),
         seconds=seconds,
-        **space,
+        **figures,
     )
 
 

@@ -46,6 +46,7 @@ def no_holders(n_records: int) -> Holders:
     )
 
 
+# more than six arguments: one sample as plain numbers, so that the loop over boxes needs no branch and no lookup
 @jit
 def _mark_inside(around: Any, first: int, stop: int, t: int, x: int, y: int, inside: NDArray[np.uint8]) -> None:
     """Mark which of the boxes first…stop-1 hold a sample; without a branch, so that many are looked at together."""

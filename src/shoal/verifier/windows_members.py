@@ -125,6 +125,7 @@ def _first_after(values: Any, low: int, high: int, least: int) -> int:
     return low
 
 
+# more than six arguments: samples, boxes and pairs are groups already; the rest says which of them, and what is filled
 @jit
 def _check_pair(
     samples: Any, low: int, high: int, kept: _Boxes, claimed: _Claimed, p: int, got: Ints, base: int
@@ -157,6 +158,7 @@ def _check_pair(
     return held, true
 
 
+# more than six arguments: samples, boxes and pairs are groups already; the rest says which users, and what is filled
 @jit
 def _check_users(
     samples: Any, begin: int, end: int, shift: int, kept: _Boxes, claimed: _Claimed, suppressing: bool, held: Any

@@ -288,6 +288,7 @@ def _has(told: Any, p: int) -> bool:
     return bool((told[p >> 6] >> np.uint64(p & 63)) & np.uint64(1))
 
 
+# more than six arguments: plain numbers of one window, counted from the user's first sample, and the samples told
 @jit
 def _reach(t: Any, start: int, n: int, told: Any, low: int, high: int, begin: int, end: int) -> int:
     """Return how far the told run beyond the window begin…end, of the samples low…high-1, reaches; the longer side."""
@@ -373,6 +374,7 @@ def _recall(task: _Task, j: int, side: int, answer: _Answer, kept: _Kept) -> boo
     return False
 
 
+# more than six arguments: each is a group already, and lives for another time: all users, one user, one window
 @jit
 def _look_at(
     task: _Task,
@@ -420,6 +422,7 @@ def _report(task: _Task, user: _User, window: _Window, answer: _Answer, sums: In
     return _reach(task.t, start, n, answer.told, low - start, high - start, begin, end)
 
 
+# more than six arguments: besides the task, a range of users and four lists that are filled
 @jit
 def _look(task: _Task, first: int, last: int, longest: int, least: Ints, leaks: Ints, fitting: Ints, sums: Ints) -> int:
     """Look through the windows of some users; give how many leaks were filled in. `sums`: see `WindowTally`."""

@@ -1,4 +1,4 @@
-"""kte-hide (Sec. III-E to III-G of its paper): whoever has followed someone for a time τ finds k candidates, and no more."""
+"""kte-hide (Sec. III-E to III-G): whoever has followed someone for a time τ finds k candidates, and no more."""
 
 from __future__ import annotations
 
