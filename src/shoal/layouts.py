@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from shoal.arrow import to_arrow_array
 from shoal.errors import SettingsError, TooLarge
+from shoal.frame import INT32
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -111,7 +112,7 @@ class Boxes:
         Without a CRS there are no degrees. Raises TooLarge if metres do not fit 32 bits.
         """
         start_s, end_s, west, east, south, north = edges = self._half_open(frame, rows)
-        if len(west) and max(int(np.abs(edge).max()) for edge in edges[2:]) >= 2**31:
+        if len(west) and max(int(np.abs(edge).max()) for edge in edges[2:]) > INT32:
             raise TooLarge("box edges do not fit 32-bit metres; use a CRS whose origin is closer to the data")
         columns: dict[str, pa.Array] = {
             "t_start": to_arrow_array(start_s * 1000).cast(TIME),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from shoal.errors import InputError, SettingsError
+from shoal.frame import INT32
 from shoal.kernels.merge import MEMBERS, OWNER, SUM, MemberLists, MergedRecords, merge_records
 from shoal.kernels.samples import Samples
 
@@ -53,7 +54,7 @@ def k_merge(trajectories: Sequence[Any], objective: Objective = "sum") -> tuple[
         raise InputError("k_merge needs at least one trajectory")
     samples = np.concatenate(arrays)
     origin = samples.min(axis=0)
-    if max(int(high) - int(low) for high, low in zip(samples.max(axis=0), origin, strict=True)) >= 2**31:
+    if max(int(high) - int(low) for high, low in zip(samples.max(axis=0), origin, strict=True)) > INT32:
         raise InputError("granules span more than 32 bits; use larger cells or slots")
     t, x, y = np.ascontiguousarray((samples - origin).T, dtype=np.int32)
     offsets = np.concatenate([[0], np.cumsum([len(array) for array in arrays])])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.errors import SettingsError
-from shoal.frame import Frame, floor_cells, local_crs, transformer
+from shoal.frame import INT32, Frame, floor_cells, local_crs, transformer
 from shoal.reading.project import project_cells, projection_table
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ __all__ = ["central_crs", "granules", "make_frame"]
 _CHUNK = 1 << 16  # rows that stay in the cache
 _RANGE = 1 << 20  # rows between two looks at Ctrl-C
 _DAY_S = 86_400
-_INT32 = 2**31 - 1
 
 
 def make_frame(crs: str | None, first_ms: int, last_ms: int, options: ReadOptions) -> Frame:
@@ -34,7 +33,7 @@ def make_frame(crs: str | None, first_ms: int, last_ms: int, options: ReadOption
     """
     slot_s = options.slot
     origin = first_ms // 1000 // _DAY_S * _DAY_S // slot_s
-    if last_ms // 1000 // slot_s - origin >= _INT32:
+    if last_ms // 1000 // slot_s - origin >= INT32:
         raise SettingsError("the slots do not fit 32 bits; give a longer --slot or a shorter --period")
     return Frame(crs=crs, cell_m=options.cell, slot_s=slot_s, origin_slot=origin, tz=options.tz)
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from shoal.arrow import from_arrow_array, to_arrow_array
 from shoal.errors import BadRows, LikelySwapped, NoValidRows, SettingsError
+from shoal.frame import INT32
 from shoal.parallel import thread_count
 from shoal.progress import SILENT
 from shoal.reading.account import (
@@ -199,7 +200,7 @@ def _rules(parsed: Parsed, options: ReadOptions) -> Rules:
     elif options.crs is not None:
         limits = Rules(max_a=1e8, max_b=1e8, crs=options.crs)
     else:
-        most = (2**31 - 1) // options.cell - 1
+        most = INT32 // options.cell - 1
         limits = Rules(max_a=most, max_b=most)
     return replace(limits, period_ms=options.period_ms(), bbox=options.bbox)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from shoal.intervals import Z95
 from shoal.utility.queries import query_distortions
 from shoal.utility.space import spatial_errors
 
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from shoal.seen.pairs import Pairs
 
 __all__ = ["METRICS", "Drawn", "Metric"]
-
-_Z = 1.96  # of a 95 % interval
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,7 @@ def _compression(pairs: Pairs, drawn: Drawn, run: Run) -> dict[str, Any]:  # noq
 def _range_queries(pairs: Pairs, drawn: Drawn, run: Run) -> dict[str, Any]:
     distortions = query_distortions(pairs, queries=drawn.queries, seed=drawn.seed, run=run)
     mean = float(distortions.mean())
-    spread = _Z * float(distortions.std()) / np.sqrt(len(distortions))
+    spread = Z95 * float(distortions.std()) / np.sqrt(len(distortions))
     return {
         "queries": len(distortions),
         "query_distortion": mean,

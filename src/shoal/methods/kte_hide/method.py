@@ -9,6 +9,7 @@ from pydantic import model_validator
 
 from shoal.claim import Claim
 from shoal.errors import SettingsError
+from shoal.frame import INT32
 from shoal.layouts import Boxes
 from shoal.lists import offsets_of
 from shoal.methods.kte_hide.clusters import spectral_labels
@@ -83,14 +84,14 @@ class KteHide(CrowdMethod):
         help="How long an adversary may have followed a person, e.g. 30min.",
         public="tau_s",
         gt=0,
-        lt=2**31,
+        le=INT32,
     )
     epsilon: Seconds = setting(
         1800,
         help="How much more may be learned; tau is a multiple of it, e.g. 30min.",
         public="epsilon_s",
         gt=0,
-        lt=2**31,
+        le=INT32,
     )
     reuse: Literal["half", "strict"] = setting(
         "half",
