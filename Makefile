@@ -47,6 +47,7 @@ bench-%: $(VENV)/.test
 
 docs: $(VENV)/.docs
 	$(BIN)/python docs/figures.py
+	$(BIN)/python docs/reference.py
 	$(BIN)/zensical build --clean
 
 clean:
