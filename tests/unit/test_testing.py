@@ -27,7 +27,7 @@ class Town(Method):
     about: ClassVar[str] = "Publish everybody as one box."
     citation: ClassVar[str] = "a test"
     variants: ClassVar[dict[str, dict[str, Any]]] = {"wide": {"margin": 3}}
-    margin: int = setting(0, help="Cells around everybody.", public="margin", ge=0)
+    margin: int = setting(0, help="Cells around everybody.", ge=0)
 
     @property
     def claim(self):
@@ -78,7 +78,7 @@ def test_a_toy_method_works_everywhere(events, tmp_path):
     assert done.returncode == 0, done.stderr
     published, helped, listed, described, compared, _, _ = done.stdout.split("-----\n")
     assert json.loads(published)["published"], done.stderr
-    assert shoal.read_release(release).parameters == {"margin": 2}
+    assert shoal.read_release(release).method == "town"
     assert "Settings of town" in helped
     assert "--margin" in helped
     assert "town" in listed
@@ -116,8 +116,13 @@ def test_what_is_wrong_is_told():
 
 
 def test_the_verifiers_table_agrees_with_the_declarations():
-    """The verifier does not look at methods: it knows by itself what boxes are true of."""
+    """The verifier does not look at methods: it knows by itself what they publish, and what boxes are true of."""
     from shoal.seen.header import truth_level
+    from shoal.verifier.header import _PER_METRE, _SETTINGS
+
+    for name, kind in METHODS.items():
+        public = {about.public for about in kind.settings().values() if about.public}
+        assert public - {"k"} == {*_SETTINGS[name], *([_PER_METRE[name]] if name in _PER_METRE else [])}
 
     for name, kind in METHODS.items():
         for settings in (kind.examples, *({**kind.examples, **more} for more in kind.variants.values())):
