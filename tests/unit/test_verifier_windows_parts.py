@@ -707,11 +707,11 @@ def test_with_an_audit_records_count_for_their_owners():
     assert book.groups.tolist() == [0, 1, 0, 1, 2]
     own = [2, 1, 0, 3]
     witnesses = witnesses_of(pairs, own, records=5)
-    assert windows._people_of(original(users), book, witnesses, 1).tolist() == [2, 2, 0]
+    assert windows._people_of(original(users), book, witnesses, Run(threads=1)).tolist() == [2, 2, 0]
     good = [True, True, True, True, False, True, True, True]
     checked = witnesses.checked(np.array(good))
-    assert windows._people_of(original(users), book, checked, 1).tolist() == [2, 1, 0]
-    assert windows._people_of(original(users), book, None, 1).tolist() == [2, 3, 0]
+    assert windows._people_of(original(users), book, checked, Run(threads=1)).tolist() == [2, 1, 0]
+    assert windows._people_of(original(users), book, None, Run(threads=1)).tolist() == [2, 3, 0]
     starts, kinds = windows._known(witnesses, book, 5)
     assert starts.tolist() == [0, 2, 3, 5, 6, 6]
     assert kinds.tolist() == [0, 1, 1, 0, 2, 1]
