@@ -30,13 +30,13 @@ WORK = """
 from shoal.cli import main
 from shoal.interrupt import signal_number
 from shoal.search import partition
-search = partition._search
-def searched(*arguments):
+search = partition.groups_in
+def searched(*arguments, **settings):
     print("at work", flush=True)
     while signal_number() is None:
-        found = search(*arguments)
+        found = search(*arguments, **settings)
     return found
-partition._search = searched
+partition.groups_in = searched
 main()
 """
 
@@ -64,7 +64,7 @@ def test_a_signal_at_any_moment(events, run, tmp_path, number, touch):
     if number == signal.SIGINT:
         assert done.returncode == (0 if whole else 130), done.stderr
         assert (b"nothing was published" in done.stderr) == (not whole)
-        assert b"goes on from here" not in done.stderr
+        assert b"continues from here" not in done.stderr
         assert whole or list(tmp_path.iterdir()) == []
     else:
         assert done.returncode == -signal.SIGKILL, done.stderr

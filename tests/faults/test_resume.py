@@ -39,11 +39,11 @@ def small_parts(monkeypatch):
 def worked(monkeypatch):
     """Counts the parts that are computed."""
     done = []
-    for room, name in ((partition, "_improved"), (partners, "cheapest_partners")):
+    for room, name in ((partition, "groups_in"), (partners, "cheapest_partners")):
         true = getattr(room, name)
 
-        def counted(*arguments, true=true, name=name):
-            result = true(*arguments)
+        def counted(*arguments, true=true, name=name, **settings):
+            result = true(*arguments, **settings)
             done.append(name)
             return result
 
@@ -261,7 +261,7 @@ def test_stopped_and_resumed(many, whole, tmp_path, resumed, number, parts):
     process = start(many, tmp_path, "--resume", number=number, parts=parts)
     _, errors = process.communicate(timeout=300)
     assert process.returncode == (-9 if number == signal.SIGKILL else 128 + number), errors
-    assert number == signal.SIGKILL or b"the same command goes on from here" in errors
+    assert number == signal.SIGKILL or b"the same command continues from here" in errors
     assert len(kept_files(tmp_path)) >= parts
     assert not (tmp_path / "r.parquet").exists()
     assert resumed() == whole[0]

@@ -206,17 +206,16 @@ def test_bad_input_gives_a_typed_error_or_an_account(case, tmp_path):
     path = write(tmp_path)
     if damage:
         path.write_bytes(damage(path.read_bytes()))
-    options = {**options, "memory": 2**29}
     work = tmp_path / "work"
     work.mkdir()
     start = time.process_time()  # which a busy machine does not change
     if isinstance(expected, dict):
-        account = shoal.read(path, run=Run(work_dir=work), **options).account
+        account = shoal.read(path, run=Run(memory=2**29, work_dir=work), **options).account
         assert account.dropped == expected
         assert account.rows_read == account.kept_rows + sum(expected.values())
     else:
         with pytest.raises(expected) as caught:
-            shoal.read(path, run=Run(work_dir=work), **options)
+            shoal.read(path, run=Run(memory=2**29, work_dir=work), **options)
         shown = "".join(traceback.format_exception_only(caught.value)) + str(caught.value.__cause__)
         assert not any(secret in shown for secret in (CANARY, *PLACE, "2026"))
         assert caught.value.__suppress_context__ or caught.value.__context__ is None

@@ -9,6 +9,7 @@ import shoal
 from shoal.errors import SettingsError
 from shoal.kernels.held import held_samples
 from shoal.kernels.samples import Samples
+from shoal.layouts import Boxes
 from shoal.measure import precision
 from shoal.measure.precision import samples_in_boxes
 from tests.oracle.precision import slow_precision
@@ -47,7 +48,9 @@ def test_who_is_not_published_counts_as_suppressed():
     whole = shoal.KScale(k=2).anonymize(people)
     kept = np.arange(20)
     members = replace(whole.members, owners=whole.members.owners[kept], offsets=whole.members.offsets[:21])
-    release = replace(whole, offsets=whole.offsets[:21], boxes=whole.boxes[: whole.offsets[20]], members=members)
+    release = replace(
+        whole, offsets=whole.offsets[:21], layout=Boxes(whole.boxes[: whole.offsets[20]]), members=members
+    )
     of = precision(release)
     assert of.suppressed == pytest.approx(1 - people.counts[:20].sum() / people.samples)
     assert asdict(of) == pytest.approx(slow_precision(release))
@@ -85,7 +88,7 @@ def test_samples_beside_between_and_after_the_boxes():
 def test_nobody_published():
     people = random_people(12, seed=7)
     release = replace(
-        shoal.Shoal(k=2).anonymize(people), offsets=np.zeros(13, np.int64), boxes=np.empty((0, 6), np.int32)
+        shoal.Shoal(k=2).anonymize(people), offsets=np.zeros(13, np.int64), layout=Boxes(np.empty((0, 6), np.int32))
     )
     of = precision(release)
     assert of.suppressed == 1

@@ -119,8 +119,8 @@ OPTIONS = {
     "screening": {"min_samples": 100, "min_active_days": 3},
     "few stay": {"min_samples": 280},
     "zone": {"tz": "America/New_York", "min_active_days": 4},
-    "crs": {"crs": "EPSG:32650", "cell_m": 500},
-    "grid": {"cell_m": "5km", "slot_s": "1h"},
+    "crs": {"crs": "EPSG:32650", "cell": 500},
+    "grid": {"cell": "5km", "slot": "1h"},
     "bbox": {"bbox": (116.4, 39.92, 116.45, 40)},
     "period": {"period": ("2026-03-01T12:00", "2026-03-02")},
 }
@@ -148,7 +148,7 @@ def test_gridded_data_cells_files_and_places_outside_the_crs(tmp_path):
     uid, slot = rng.integers(0, 20, 2_000), rng.integers(0, 48, 2_000)
     place = {"x": rng.integers(-9, 9, 2_000), "y": rng.integers(0, 9, 2_000)}
     rows = pa.table({"uid": uid, "d": slot % 5, "t": slot, **place})
-    grid = {"cell_m": 500, "slot_s": 1800}
+    grid = {"cell": 500, "slot": 1800}
     assert same(shoal.from_arrow(rows, run=Run(memory=2**15), **grid), shoal.from_arrow(rows, **grid))
     broken = rows.set_column(3, "x", pa.array(np.where(np.arange(2_000) == 1_700, 0.5, 1.0)))
     for limit in (None, 2**15):
@@ -280,7 +280,7 @@ def test_errors_do_not_depend_on_the_limit(tmp_path):
         (rows, {"min_samples": 10_000}, NoValidRows),
         (rows.set_column(0, "uid", pa.nulls(len(rows), pa.int64())), {}, NoValidRows),
         (rows, {"period": ("2030-01-01", "2031-01-01")}, NoValidRows),
-        (rows, {"cell_m": 10, "crs": "EPSG:4326"}, SettingsError),
+        (rows, {"cell": 10, "crs": "EPSG:4326"}, SettingsError),
         (tmp_path / "torn.parquet", {}, UnreadableFile),
     ]
     work = tmp_path / "work"
@@ -411,7 +411,7 @@ def test_killed_while_spilling(tmp_path):
 import time, shoal
 from shoal.reading import mapped
 mapped.screen = lambda *_: (print("ready", flush=True), time.sleep(60))
-shoal.read({str(tmp_path / "a.parquet")!r}, memory=2**17, work_dir={str(tmp_path / "work")!r})
+shoal.read({str(tmp_path / "a.parquet")!r}, run=shoal.Run(memory=2**17, work_dir={str(tmp_path / "work")!r}))
 """
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as process:
         assert process.stdout.readline() == b"ready\n"

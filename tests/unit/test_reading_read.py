@@ -355,8 +355,8 @@ def test_events_are_what_trajectories_are_made_of(rows, whole):
 @pytest.mark.parametrize(
     "options",
     [
-        {"cell_m": 0},
-        {"slot_s": "x"},
+        {"cell": 0},
+        {"slot": "x"},
         {"tz": "Mars/Olympus"},
         {"tz": "../../etc/passwd"},
         {"crs": "EPSG:4326"},
@@ -386,7 +386,7 @@ def test_the_grid_must_fit_32_bits():
 
 def test_keywords_go_on_top_of_options():
     options = read_options(ReadOptions(cell=500, tz="Asia/Tokyo"), cell="1km")
-    assert (options.cell_m, options.tz) == (1_000, "Asia/Tokyo")
+    assert (options.cell, options.tz) == (1_000, "Asia/Tokyo")
 
 
 def test_memory_is_estimated_before_it_is_taken(rows, monkeypatch):

@@ -11,7 +11,7 @@ SOURCE = Path(shoal.__file__).parent
 SHARED = {
     *("reading.options", "reading.parts", "reading.times", "reading.days", "reading.traces"),
     *("claim", "frame", "layouts", "release", "traces", "trajectories"),
-    *("arrow", "errors", "folders", "jit", "lists", "memory", "parallel", "run", "units"),
+    *("arrow", "errors", "folders", "jit", "lists", "memory", "notebook", "parallel", "run", "units"),
 }
 MAKERS = {"methods", "search", "kernels", "merge", "measure", "publishing"}
 

@@ -37,6 +37,7 @@ def read(source: Input, *, options: ReadOptions | None = None, run: Run = LOCAL,
     if memory is short).
 
     >>> import tempfile
+    >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder, "events.csv")
     ...     _ = path.write_text("uid,datetime,lat,lng\nann,2026-03-01T08:00:00Z,39.9,116.4\n")

@@ -7,8 +7,8 @@ screening, search of boxes and reading of manifests and audits. What it shares w
 - the parser of input files: `reading.options`, `reading.parts`, `reading.times`, `reading.days` (days that are moved
   to one start) and what these use of `reading`; files of fixes for attacks and utility: `reading.traces`;
 - what flows: `claim`, `frame`, `layouts`, `release`, `traces`, `trajectories`;
-- tools that know nothing of releases: `arrow`, `errors`, `folders`, `jit`, `lists`, `memory`, `parallel`, `run`,
-  `units`.
+- tools that know nothing of releases: `arrow`, `errors`, `folders`, `jit`, `lists`, `memory`, `notebook`, `parallel`,
+  `run`, `units`.
 
 `tests/unit/test_verifier_shared.py` holds the verifier to this list.
 """
