@@ -1,4 +1,4 @@
-"""Between NumPy and Arrow, buffer to buffer.
+"""Convert between NumPy and Arrow arrays, buffer to buffer.
 
 `pa.array` and `to_numpy` import pandas wherever it is installed: more than a second, in which Ctrl-C can get lost.
 """
@@ -21,7 +21,7 @@ _DTYPES = {
 
 
 def to_arrow_array(values: NDArray[Any]) -> pa.Array:
-    """Return an array of numbers or truth values to Arrow, without a copy of numbers.
+    """Return an array of numbers or booleans as an Arrow array; numbers are not copied.
 
     >>> to_arrow_array(np.array([3, 1])).to_pylist(), to_arrow_array(np.array([True, False])).to_pylist()
     ([3, 1], [True, False])
@@ -34,7 +34,7 @@ def to_arrow_array(values: NDArray[Any]) -> pa.Array:
 
 
 def from_arrow_array(array: pa.Array) -> NDArray[Any]:
-    """Take an Arrow array of numbers without nulls as a read-only view.
+    """Return a read-only NumPy view of an Arrow array of numbers without nulls.
 
     >>> from_arrow_array(to_arrow_array(np.array([3, 1, 2])).slice(1)).tolist()
     [1, 2]

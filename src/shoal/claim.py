@@ -1,4 +1,4 @@
-"""Claim: what a release promises, in one typed word."""
+"""Claim: the privacy guarantee that a release promises, as a typed value."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _WORDS: dict[str, tuple[str, str]] = {
         "Learn what a whole group has in common, and that somebody is in the data at all.",
     ),
     "k-concealment": (
-        "Everyone is inside {k} records of {k} people each, any of which is her own with the same chance.",
+        "Everyone is inside {k} records of {k} people each, any of which is their own with the same chance.",
         "Intersect a person's {k} records: together they tell more than one of them.",
     ),
     "cover": (
@@ -59,7 +59,7 @@ _WORDS: dict[str, tuple[str, str]] = {
 
 @dataclass(frozen=True)
 class Claim:
-    """What a release promises, in one typed word; `CLAIMS` names them, strongest first.
+    """The privacy guarantee that a release promises; `CLAIMS` lists the names, strongest first.
 
     `k-anonymity(k)`: records are identical in groups of at least k. `k-concealment(k)`: everyone is inside exactly k
     records of exactly k users each, whose owners were drawn by chance. `cover(k)`: everyone's samples lie inside at
@@ -69,7 +69,7 @@ class Claim:
     `geo-indistinguishability`: noise of `epsilon_per_m` a point, `total_per_m` in all. `none`: nothing is promised
     (`why` says the reason).
 
-    Raises SettingsError if something is missing, out of range, or no part of that claim.
+    Raises SettingsError if a value is missing, out of range, or does not belong to the claim.
 
     >>> str(Claim("cover", k=3)), str(Claim("none", why="research"))
     ('cover(3)', 'none (research)')
@@ -117,7 +117,7 @@ class Claim:
 
     @classmethod
     def of(cls, name: str, /, **values: Any) -> Claim:
-        """Return the claim of that name with those of the values that are part of it.
+        """Return the claim of that name with the given values that belong to it.
 
         >>> str(Claim.of("cover", k=3, tau_s=3600))
         'cover(3)'
@@ -126,14 +126,14 @@ class Claim:
         return cls(name, **{key: value for key, value in values.items() if key in part})
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the form that is written into the file."""
+        """Return the claim as a dictionary, as it is written into the file."""
         return {key: value for key, value in vars(self).items() if value is not None}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Claim:
-        """Read the form that is written into the file; what is no part of that claim is ignored.
+        """Read a claim from the dictionary in the file; entries that do not belong to the claim are ignored.
 
-        Raises ValueError if it is no claim.
+        Raises ValueError if the dictionary is not a claim.
 
         >>> Claim.from_dict({"name": "cover", "k": 3, "note": "x"})
         Claim(name='cover', k=3, ...)
@@ -144,7 +144,7 @@ class Claim:
             raise ValueError(str(error)) from None
 
     def implies(self, other: Claim) -> bool:
-        """Return whether whatever this claim was shown for holds the other one too: then that is not stronger.
+        """Return whether every release that keeps this claim also keeps the other one, which then is not stronger.
 
         >>> Claim("cover", k=5).implies(Claim("cover", k=3)), Claim("cover", k=5).implies(Claim("k-anonymity", k=3))
         (True, False)
@@ -166,7 +166,7 @@ class Claim:
         )
 
     def _implies_windows(self, other: Claim) -> bool:
-        """Cover of a window is cover of every shorter one; leakage is a matter of windows of that very length."""
+        """Return whether this window claim implies the other: τ at least as long, leakage only compared for equal τ."""
         if other.name not in ("kte-anonymity", "kte-cover") or _least(self.k) < _least(other.k):
             return False
         covered = _least(self.tau_s) >= _least(other.tau_s)
@@ -178,7 +178,7 @@ class Claim:
 
     @property
     def promise(self) -> str:
-        """What it promises, in a sentence."""
+        """What the claim promises, in a sentence."""
         return self._worded(0)
 
     @property

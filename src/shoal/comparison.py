@@ -43,7 +43,7 @@ _CLEAR_PEAK, _STATUS = Path("/proc/self/clear_refs"), Path("/proc/self/status")
 
 @dataclass(frozen=True)
 class Contest:
-    """One run of a comparison: what it was called, and the method with its settings; None for raw data."""
+    """One run of a comparison: the name as given, and the method with its settings (None for raw data)."""
 
     name: str
     method: Method | None
@@ -55,7 +55,7 @@ class Contest:
 
     @property
     def takes(self) -> str:
-        """What the run works on: samples or fixes."""
+        """The kind of data that the run works on: samples or fixes."""
         return "fixes" if self.method is None else self.method.takes
 
 
@@ -63,7 +63,7 @@ class Contest:
 class Compared:
     """One line of the table of box methods: what they claim, how precise they are, and what they cost.
 
-    `peak_memory_bytes` is the whole process's, None where the system does not tell.
+    `peak_memory_bytes` is that of the whole process, None where the system does not report it.
     """
 
     method: str
@@ -108,11 +108,11 @@ class ComparedPoints:
 
 
 def contests(names: Sequence[str], ks: Sequence[int] = (2,)) -> list[Contest]:
-    """Return a run for every k and method; methods without a k run once.
+    """Return a run for each method and each k; a method without a k runs once.
 
     A name is a method's, alone or with a variant or a value after a colon: `k-scale:full`, `promesse:200m`; `raw` are
-    fixes as they are. Raises SettingsError, with the choices, for what is not known, and for methods of samples and of
-    fixes together: they are judged by different figures.
+    fixes as they are. Raises SettingsError for unknown names, with the choices, and for methods of samples and of fixes
+    together: they are judged by different figures.
 
     >>> [(one.name, one.k) for one in contests(["shoal", "k-scale:full"], [2, 5])]
     [('shoal', 2), ('k-scale:full', 2), ('shoal', 5), ('k-scale:full', 5)]
@@ -148,7 +148,7 @@ def compare(
     seed: int = 0,
     run: Run = LOCAL,
 ) -> list[Compared] | list[ComparedPoints]:
-    """Run every method on the same people and measure what it makes of them; nothing is published.
+    """Run every method on the same people and measure the results; nothing is published.
 
     Input: people as the methods take them (`shoal.read` or `shoal.read_traces`), and the runs: `contests(...)`, or
     names of methods, run for every `k`. `queries` and `seed` are those of the range queries on points; noise is the
@@ -186,7 +186,7 @@ def compare(
 
 
 def save_table(lines: Sequence[Compared] | Sequence[ComparedPoints], path: Path, *, overwrite: bool = False) -> None:
-    """Save the table as CSV, JSON or Parquet, by its ending; it is there whole or not at all."""
+    """Save the table as CSV, JSON or Parquet, by its ending; the file appears whole or not at all."""
     kinds = {"peak_memory_bytes": int} if isinstance(lines[0], Compared) else {}
     save_rows([line.to_dict() for line in lines], path, kinds=kinds, overwrite=overwrite)
 
@@ -197,7 +197,7 @@ def _chosen(runs: Sequence[Contest] | Sequence[str], k: Sequence[int]) -> list[C
 
 
 def _method(name: str, k: int) -> Method | None:
-    """Return the method of a name, with the settings that its variant stands for."""
+    """Return the method of that name, with the settings of its variant."""
     plain, colon, variant = name.partition(":")
     if name == RAW:
         return None
@@ -289,7 +289,7 @@ def _few_traces(traces: Traces) -> Traces:
 
 
 def _forget_peak() -> bool:
-    """Let the system begin a new peak of this process's memory; return whether it did (Linux only)."""
+    """Reset the system's record of this process's peak memory; return whether that worked (Linux only)."""
     try:
         _CLEAR_PEAK.write_text("5")
     except OSError:
@@ -303,7 +303,7 @@ def _peak_bytes() -> int | None:
 
 
 class _Prefixed:
-    """Progress whose stages say which run they belong to."""
+    """Draws stages with the name of their run in front."""
 
     def __init__(self, progress: Progress, prefix: str) -> None:
         self._progress, self._prefix = progress, prefix

@@ -43,7 +43,7 @@ __all__ = [
 
 
 class ShoalError(Exception):
-    """The root of the tree."""
+    """The base class of all errors that shoal raises."""
 
 
 class InputError(ShoalError):

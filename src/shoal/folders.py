@@ -31,9 +31,9 @@ _ABANDONED_S = 3600
 
 @contextmanager
 def private_folder(parent: Path) -> Iterator[Path]:
-    """Open a private folder in `parent`; it is gone after any exit but SIGKILL, and the next run sweeps then.
+    """Open a private folder in `parent`; it is removed on exit or, after SIGKILL, by the next run.
 
-    It gets its final name only when its lock is held, so that nobody else's sweep can take it for a dead one.
+    It gets its final name only when its lock is held, so that another run's sweep does not remove it.
     """
     try:
         _sweep(parent)
@@ -55,10 +55,10 @@ def private_folder(parent: Path) -> Iterator[Path]:
 
 @contextmanager
 def kept_folder(parent: Path, name: str, key: str) -> Iterator[Path]:
-    """Open the private folder in which a run keeps what it has finished; it is gone only after success.
+    """Open the private folder for a run's finished parts; it is removed only after success.
 
-    `name` is the run's output: one folder for each. What an earlier run kept is there if its `key` was the same,
-    and thrown away if not. Raises OutputError if another run is at it.
+    `name` is the run's output: each output has one folder. The parts of an earlier run are kept if its `key` was the
+    same, and removed if not. Raises OutputError if another run is using the folder.
     """
     folder = _kept(parent, name)
     try:
@@ -82,7 +82,7 @@ def kept_folder(parent: Path, name: str, key: str) -> Iterator[Path]:
 
 
 def drop_kept(parent: Path, name: str) -> None:
-    """Throw away what an interrupted run for this output has kept, unless that run is still alive."""
+    """Remove the finished parts of an interrupted run for this output, unless that run is still alive."""
     folder = _kept(parent, name)
     with suppress(OSError), (folder / _LOCK).open("r+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -94,7 +94,7 @@ def _kept(parent: Path, name: str) -> Path:
 
 
 def mend(parent: Path) -> None:
-    """Finish what a run that was killed had decided to switch into this folder; log it. Never raises OSError."""
+    """Finish and log the publication into this folder that a killed run had started. Never raises OSError."""
     for journal in parent.glob(f"{_PREFIX}*/{_JOURNAL}"):
         with suppress(OSError, ValueError), (journal.parent / _LOCK).open("r+") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -103,7 +103,7 @@ def mend(parent: Path) -> None:
 
 
 def _sweep(parent: Path) -> None:
-    """Remove folders whose run no longer holds its lock: it was killed. What it had decided to switch is finished."""
+    """Remove the folders of killed runs, which hold their lock no more; finish a publication that they had started."""
     mend(parent)
     for folder in parent.glob(f"{_PREFIX}*"):
         try:
@@ -159,7 +159,7 @@ def switch(files: list[tuple[Path, Path]], *, overwrite: bool = False) -> None:
 
 
 def _write_journal(folder: Path, files: list[tuple[Path, Path]]) -> None:
-    """Write down what is to be moved where, and what is there now; from here on, the switch is decided."""
+    """Write the journal: which files move where, and which are there now. After that, the switch will be finished."""
     moves = [
         [str(new.resolve()), str(target.parent.resolve() / target.name), _identity(target)] for new, target in files
     ]
@@ -173,7 +173,7 @@ def _write_journal(folder: Path, files: list[tuple[Path, Path]]) -> None:
 
 
 def _identity(path: Path) -> list[int] | None:
-    """Return what tells a file from another one that takes its name; None if there is none."""
+    """Return the identity of a file, which another file of the same name does not have; None if there is no file."""
     try:
         state = path.stat()
     except FileNotFoundError:
@@ -188,7 +188,7 @@ def _is_private(folder: Path) -> bool:
 
 
 def _set_aside(target: Path, place: Path) -> Path | None:
-    """Keep what is at the target under another name too; None if there is nothing."""
+    """Keep the file at the target under a second name, and return that; None if there is no file."""
     try:
         place.hardlink_to(target)
     except FileNotFoundError:
@@ -199,7 +199,7 @@ def _set_aside(target: Path, place: Path) -> Path | None:
 
 
 def _move_new(new: Path, target: Path) -> None:
-    """Move a file to where nothing may be; raises FileExistsError if something has come there meanwhile."""
+    """Move a file to a free path; raises FileExistsError if a file has appeared there meanwhile."""
     try:
         target.hardlink_to(new)
     except FileExistsError:
@@ -209,14 +209,14 @@ def _move_new(new: Path, target: Path) -> None:
 
 
 def _take_back(moved: list[tuple[Path, Path | None]]) -> None:
-    """Bring back what was there before."""
+    """Restore the files that were there before."""
     for target, old in moved:
         with suppress(OSError):
             target.unlink(missing_ok=True) if old is None else old.replace(target)
 
 
 def _forget(folders: list[Path]) -> None:
-    """Remove journals: the switch is done, or taken back."""
+    """Remove the journals after the switch is done or undone."""
     for folder in folders:
         for name in (_JOURNAL, f"{_JOURNAL}.new"):
             with suppress(OSError):
@@ -226,7 +226,7 @@ def _forget(folders: list[Path]) -> None:
 def _finish(folder: Path) -> None:
     """Finish a switch whose run was killed: move what is not yet in place, then remove the private folders.
 
-    Where somebody has put another file in place since, that file stays, and so do all others.
+    If somebody has put another file in place since, nothing is moved.
     """
     moves = [(Path(new), Path(target), was) for new, target, was in json.loads((folder / _JOURNAL).read_text())]
     waiting = [(new, target, was) for new, target, was in moves if new.exists()]
@@ -243,7 +243,7 @@ def _finish(folder: Path) -> None:
 
 
 def refuse_existing(paths: Iterable[Path], *, overwrite: bool) -> None:
-    """Raise unless every path can be written: its folder is there, and it is free or may be replaced."""
+    """Check that every path can be written: its folder exists, and it is free or may be replaced. Raises otherwise."""
     for path in paths:
         if not path.parent.is_dir():
             raise OutputError(f"the folder of {path.name} does not exist; make it first")

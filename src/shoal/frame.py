@@ -40,7 +40,7 @@ class Frame:
     tz: str = field(default="UTC", compare=False)
 
     def __post_init__(self) -> None:
-        """Refuse sizes below one and a CRS that has no metres."""
+        """Check that sizes are at least one and that the CRS is in metres."""
         if self.cell_m < 1 or self.slot_s < 1:
             raise SettingsError("cell and slot must be at least 1 m and 1 s; give e.g. --cell 100m --slot 60s")
         if self.crs is not None:
@@ -75,7 +75,7 @@ class Frame:
 def floor_cells(
     east: NDArray[np.float64], north: NDArray[np.float64], cell_m: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_] | None]:
-    """Return the cells of metres, and which of them are finite (None: all; the others get cell 0).
+    """Return the cells of coordinates in metres, and which are finite (None: all; the others get cell 0).
 
     Raises SettingsError if a cell's edge in metres does not fit 32 bits. Linear.
 
@@ -95,7 +95,7 @@ def floor_cells(
 
 
 def local_crs(lng: int, lat: int) -> str:
-    """Name the local Lambert azimuthal equal-area CRS around a centre in whole degrees.
+    """Return the local Lambert azimuthal equal-area CRS around a centre in whole degrees.
 
     >>> local_crs(116, 40)
     '+proj=laea +lat_0=40 +lon_0=116 +datum=WGS84 +units=m +no_defs +type=crs'

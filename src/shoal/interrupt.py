@@ -1,4 +1,4 @@
-"""Being told to stop. A library may swallow the KeyboardInterrupt of a signal; what was asked is remembered here."""
+"""Signals to stop. They are remembered here, because a library may swallow the KeyboardInterrupt of a signal."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _asked: list[int] = []
 
 
 def heed_signals() -> None:
-    """Let Ctrl-C, SIGTERM and SIGHUP raise KeyboardInterrupt, so that everything is cleaned up; for programs."""
+    """Make Ctrl-C, SIGTERM and SIGHUP raise KeyboardInterrupt, so that everything is cleaned up; for programs only."""
     _asked.clear()
     for number in _STOP:
         signal.signal(number, _stop)
 
 
 def raise_if_asked() -> None:
-    """Raise KeyboardInterrupt if a signal came, even if somebody has swallowed its exception."""
+    """Raise KeyboardInterrupt if a signal came, even if its exception was swallowed."""
     if _asked:
         raise KeyboardInterrupt
 
@@ -37,7 +37,7 @@ def signal_number() -> int | None:
 
 @contextmanager
 def undisturbed(*, too_late: bool = False) -> Iterator[None]:
-    """Hold signals back until the block ends, or for good if they come too late; other threads never see them.
+    """Delay signals until the block ends, or drop them if they come `too_late`; other threads get no signals.
 
     >>> with undisturbed(too_late=True):
     ...     signal.raise_signal(signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""Intervals: how sure a share is that was counted on a sample."""
+"""Intervals: the confidence interval of a share that was counted on a sample."""
 
 from __future__ import annotations
 

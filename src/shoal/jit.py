@@ -1,4 +1,4 @@
-"""One decorator decides how every kernel is compiled.
+"""The decorators that compile kernels, so that all are compiled the same way.
 
 The cache directory of a module is named after a hash of its source and of all modules with kernels that it imports:
 numba's own check sees only the file of the cached function, so a change in a helper that lives elsewhere would
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Floats", "Ints", "Ints32", "inlined", "jit"]
+__all__ = ["Floats", "Granules", "Ints", "Ints32", "inlined", "jit"]
 
 F = TypeVar("F", bound="Callable[..., Any]")
 
@@ -32,6 +32,7 @@ F = TypeVar("F", bound="Callable[..., Any]")
 Ints = NDArray[np.int64]
 Ints32 = NDArray[np.int32]
 Floats = NDArray[np.float64]
+Granules = Ints | Ints32  # whole numbers of either width; a kernel is compiled for each
 
 
 _PACKAGE = Path(__file__).parent
@@ -39,7 +40,7 @@ _IMPORT = re.compile(r"^\s*from shoal\.([\w.]+) import", re.MULTILINE)
 
 
 def _sources(file: Path, known: dict[Path, bytes]) -> dict[Path, bytes]:
-    """Add a module with kernels, and all such that it imports."""
+    """Collect the source of a module with kernels, and of all such modules that it imports."""
     text = file.read_bytes()
     imported = _IMPORT.findall(text.decode())
     if file not in known and (file == Path(__file__) or "jit" in imported):
@@ -84,7 +85,7 @@ def jit(function: F) -> F:
 
 
 def inlined(function: F) -> F:
-    """Compile a step of kernels whose code is copied into each of them, as `jit` does otherwise.
+    """Compile a step that several kernels share, as `jit` does, but copy its code into each of them.
 
     For steps so short that the call would cost as much as the work: every array of an argument is seven values.
     """
@@ -94,7 +95,7 @@ def inlined(function: F) -> F:
 def _compiled(function: F, *, forceinline: bool = False) -> F:
     others = numba.config.CACHE_DIR  # type: ignore[attr-defined]
     numba.config.CACHE_DIR = _cache_directory(function.__code__.co_filename)  # type: ignore[attr-defined]
-    try:  # numba looks at the setting here and not when it compiles
+    try:  # numba reads the setting here and not when it compiles
         compiled = numba.njit(cache=True, nogil=True, fastmath=False, error_model="numpy", forceinline=forceinline)
         return cast("F", compiled(function))
     finally:

@@ -1,6 +1,6 @@
-"""Layouts: what a record of a release is made of, boxes or points, and how its rows become published columns.
+"""Layouts: the rows of a record, boxes or points, and how they become published columns.
 
-Generic code asks a layout what it can do, never which one it is.
+Generic code asks a layout what it can do, never which layout it is.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DECIMALS", "LAYOUTS", "TIME", "Boxes", "Layout", "Points"]
 
-DECIMALS = 7  # of published degrees: a centimetre; what lies beyond could only carry something that nobody looks for
+DECIMALS = 7  # of published degrees: a centimetre; further digits could only carry hidden information
 TIME = pa.timestamp("ms", tz="UTC")
 # A WKB polygon: little-endian, type 3, one ring of five points.
 _WKB = np.dtype([("order", "u1"), ("kind", "<u4"), ("rings", "<u4"), ("points", "<u4"), ("ring", "<f8", (5, 2))])
@@ -55,11 +55,11 @@ class Layout(Protocol):
         ...
 
     def put(self, start: int, stop: int, source: Self, rows: NDArray[np.int64]) -> None:
-        """Fill the rows from start to stop with some rows of another of the same layout."""
+        """Fill the rows from start to stop with some rows of another object of the same layout."""
         ...
 
     def period_s(self, frame: Frame) -> tuple[int, int]:
-        """Return the first and the last second of UTC that a row speaks of."""
+        """Return the first and the last UTC second that any row covers."""
         ...
 
     def columns(self, frame: Frame, rows: NDArray[np.int64]) -> dict[str, pa.Array]:
@@ -81,7 +81,7 @@ class Boxes:
 
     name: ClassVar[str] = "boxes"
     drawable: ClassVar[bool] = True
-    encoding: ClassVar[dict[str, Any]] = {}  # boxes have edges in common, which dictionaries hold once
+    encoding: ClassVar[dict[str, Any]] = {}  # boxes share edges, which dictionaries hold once
 
     edges: NDArray[np.int32]
 
@@ -102,7 +102,7 @@ class Boxes:
         self.edges[start:stop] = source.edges[rows]
 
     def period_s(self, frame: Frame) -> tuple[int, int]:
-        """Return the first and the last second of UTC that a box speaks of."""
+        """Return the first and the last UTC second that any box covers."""
         first, last = frame.epoch_s(np.array([self.edges[:, 0].min(), self.edges[:, 1].max()])).tolist()
         return first, last
 
@@ -171,7 +171,7 @@ class Points:
 
     name: ClassVar[str] = "points"
     drawable: ClassVar[bool] = False
-    # Points have next to nothing in common but their steps.
+    # Points share almost nothing but their steps.
     encoding: ClassVar[dict[str, Any]] = {
         "use_dictionary": ["uid"],
         "column_encoding": {"datetime": "DELTA_BINARY_PACKED"},
@@ -199,7 +199,7 @@ class Points:
         self.lat[start:stop] = source.lat[rows]
 
     def period_s(self, frame: Frame) -> tuple[int, int]:  # noqa: ARG002  points are not on the grid
-        """Return the first and the last second of UTC that a point speaks of."""
+        """Return the first and the last UTC second of any point."""
         return int(self.ms.min()) // 1000, int(self.ms.max()) // 1000
 
     def columns(self, frame: Frame, rows: NDArray[np.int64]) -> dict[str, pa.Array]:  # noqa: ARG002

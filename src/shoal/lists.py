@@ -14,7 +14,7 @@ __all__ = ["even_ranges", "offsets_of", "take_lists"]
 
 
 def offsets_of(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return where lists of these lengths start, and where the last ends.
+    """Return the offsets of lists of these lengths: where each starts, and where the last ends.
 
     >>> offsets_of(np.array([2, 0, 3])).tolist()
     [0, 2, 2, 5]
@@ -27,7 +27,7 @@ def offsets_of(counts: NDArray[np.int64]) -> NDArray[np.int64]:
 def take_lists(
     offsets: NDArray[np.int64], chosen: NDArray[np.int64], counts: NDArray[np.int64] | None = None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the offsets and the rows of some lists, in the order chosen; with `counts`, only the head of each.
+    """Return the offsets and the rows of the chosen lists, in that order; with `counts`, only the first rows of each.
 
     >>> offsets, rows = take_lists(np.array([0, 2, 5]), np.array([1, 0, 1]))
     >>> offsets.tolist(), rows.tolist()

@@ -1,4 +1,4 @@
-"""Memory is estimated before it is taken; too much is refused with advice."""
+"""Memory: how much is available, and a check before much is taken, with advice."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def available_bytes() -> int:
 
 
 def require_memory(needed: int, what: str, advice: str, *, limit: int | None = None) -> None:
-    """Raise TooLarge if `needed` bytes are more than can be taken now, or than a limit that was set.
+    """Check that `needed` bytes are available now and within the limit, if one is set; raises TooLarge.
 
     >>> require_memory(2**60, "reading", "read fewer files")
     Traceback (most recent call last):
@@ -44,7 +44,7 @@ def require_memory(needed: int, what: str, advice: str, *, limit: int | None = N
 
 
 def human_bytes(count: float) -> str:
-    """Write a number of bytes as people do.
+    """Return a number of bytes as readable text.
 
     >>> human_bytes(1_500_000_000)
     '1.5 GB'

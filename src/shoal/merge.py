@@ -1,4 +1,4 @@
-"""`k_merge`: merge trajectories at the least cost. The public face of the kernel."""
+"""`k_merge`: merge trajectories at the least cost. This is the public interface of the kernel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How results look: one short line as text, a small table in a notebook."""
+"""Display of results: one short line as text, a small table in a notebook."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Displayed"]
 
 
 class Displayed(ABC):
-    """A result that says what it is in one line (`repr`) and in a small table (notebooks)."""
+    """A result that is shown in one line (`repr`) and, in notebooks, as a small table."""
 
     @abstractmethod
     def summary(self) -> list[tuple[str, Any]]:

@@ -28,7 +28,7 @@ def thread_count(threads: int | None) -> int:
 
 
 def ahead(items: Iterable[T]) -> Iterator[T]:
-    """Return the same items; each is made on another thread while the one before it is worked on.
+    """Yield the same items; each is made on another thread while the caller works on the one before.
 
     >>> list(ahead(n * n for n in range(4)))
     [0, 1, 4, 9]
@@ -42,7 +42,7 @@ def ahead(items: Iterable[T]) -> Iterator[T]:
 
 
 def _next_of(source: Iterator[T]) -> list[T]:
-    """Return the next item in a list, or an empty one: None may be an item."""
+    """Return the next item in a list, or an empty list at the end, since None may be an item."""
     for item in source:
         return [item]
     return []
@@ -82,12 +82,12 @@ def _collect(under_way: dict, advance: Callable[[float], None]) -> None:  # type
 
 
 class Engine(Protocol):
-    """Carries out a function on parts: here, or elsewhere."""
+    """Runs a function on parts, in this process or elsewhere."""
 
     def map(
         self, function: Callable[[Any], Arrays], parts: Iterable[tuple[int, Any]], *, workers: int
     ) -> Iterator[tuple[int, Arrays]]:
-        """Yield the number and the result of every part, as they are finished; takes parts as workers become free."""
+        """Yield the number and the result of each part as it is finished; parts are taken as workers become free."""
         ...
 
 
@@ -113,7 +113,7 @@ class _Threads:
 
 
 def _finished(under_way: dict[Future[Arrays], int]) -> Iterator[tuple[int, Arrays]]:
-    """Yield what is finished, at least one; an error of a part is raised after what was finished beside it."""
+    """Yield the finished parts, at least one; if a part failed, its error is raised after the others are yielded."""
     done, _ = wait(under_way, return_when=FIRST_COMPLETED)
     for future in sorted(done, key=lambda one: one.exception() is not None):
         yield under_way.pop(future), future.result()

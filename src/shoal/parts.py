@@ -1,4 +1,4 @@
-"""Parts: users who are close in space, so many at a time.
+"""Parts: groups of users who are close in space and are worked on together.
 
 A method's heavy step is a pure function of one part's arrays (see `shoal.run.Run.map`). Parts never depend on the
 number of threads or on memory, so neither do the records.
@@ -41,7 +41,7 @@ def space_order(x: NDArray[np.int64], y: NDArray[np.int64]) -> NDArray[np.int64]
 
 
 def even_parts(n: int, most: int) -> list[tuple[int, int]]:
-    """Cut 0…n into ranges of nearly the same length, at most `most`.
+    """Cut 0…n into ranges of nearly the same length, each at most `most` long.
 
     >>> even_parts(10, 4)
     [(0, 3), (3, 6), (6, 10)]

@@ -63,8 +63,8 @@ _PRINTED: dict[str, tuple[str, Callable[[float], str]]] = {
 class Published(Displayed):
     """What a run did: the cleaning, the estimate and, unless it was a dry run, the release and its verdict.
 
-    The records of `release` are in the order in which they were made, not published. `overlap` says, where a ledger
-    was named, who is in earlier releases of it; `notes` what went less than well.
+    The records of `release` are in the order in which they were made, not published. If a ledger was named, `overlap`
+    counts the people who are in its earlier releases. `notes` are warnings.
     """
 
     account: Account
@@ -99,7 +99,7 @@ class Published(Displayed):
         return [(_PRINTED[name][0], _PRINTED[name][1](value)) for name, value in self.figures().items()]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the form that `--json` prints."""
+        """Return the dictionary that `--json` prints."""
         return {
             "ok": True,
             "published": self.release is not None,
@@ -304,14 +304,14 @@ def _verified(
 
 
 def _left(memory: int | None, release: Release) -> int | None:
-    """Return what a limit of memory leaves to the check, beside the release and the samples."""
+    """Return the memory that the limit leaves for the check, besides the release and the samples."""
     if memory is None:
         return None
     return max(memory // 4, memory - release.nbytes - _SAMPLE_BYTES * release.samples)
 
 
 def _refuse_settings(outputs: Outputs, chosen: Method, options: ReadOptions, *, seed: int | None, resume: bool) -> None:
-    """Refuse, before any work, settings that do not go together."""
+    """Check, before any work, that the settings go together; raises SettingsError."""
     refuse_form(outputs, chosen.claim, "unknown yet", drawable=chosen.layout.drawable)
     if chosen.takes != "fixes":
         options.require_whole_users()
@@ -324,7 +324,7 @@ def _refuse_settings(outputs: Outputs, chosen: Method, options: ReadOptions, *, 
 
 
 def _refuse_outputs(inputs: Sequence[str | Path], outputs: Outputs) -> None:
-    """Refuse, before any work, outputs that are there or that are inputs; a ledger may be there."""
+    """Check, before any work, that no output exists or is an input; only a ledger may exist."""
     targets = outputs.files
     written = [*targets, outputs.ledger] if outputs.ledger else targets
     if len({path.absolute() for path in written}) < len(written) or _same_file(outputs.ledger, targets):
@@ -347,7 +347,7 @@ def _same_file(ledger: Path | None, targets: Sequence[Path]) -> bool:
 
 
 def _affordable(method: Method, people: Trajectories | Traces, run: Run) -> Estimate:
-    """Estimate the work; refuse it if it won't fit into memory."""
+    """Estimate the work; raise TooLarge if it won't fit into memory."""
     method.require(people)
     estimate = method.estimate(people, run=run)
     require_memory(estimate.memory_bytes, method.name, method.less_memory, limit=run.memory)
@@ -358,7 +358,7 @@ def _affordable(method: Method, people: Trajectories | Traces, run: Run) -> Esti
 def _finished_parts(
     method: Method, people: Trajectories | Traces, outputs: Outputs, run: Run, *, resume: bool
 ) -> Iterator[Run]:
-    """Yield the run with a store of finished parts, if it should resume; they are kept until all is published."""
+    """Yield the run, with a store of finished parts if it should resume; the store is kept until all is published."""
     if not resume or isinstance(people, Traces):
         drop_kept(run.scratch, outputs.path.name)
         yield run
@@ -368,7 +368,7 @@ def _finished_parts(
 
 
 def _fingerprint(method: Method, people: Trajectories) -> str:
-    """Return what finished parts depend on: the code, the method's settings and everybody's samples."""
+    """Return a hash of all that finished parts depend on: the code, the method's settings and the samples."""
     digest = hashlib.sha256(f"{method.name} {method!r}".encode())
     for source in sorted(Path(__file__).parent.rglob("*.py")):
         digest.update(source.read_bytes())
@@ -378,7 +378,7 @@ def _fingerprint(method: Method, people: Trajectories) -> str:
 
 
 def _refuse_losses(release: Release, method: Method) -> None:
-    """Refuse settings that leave out so much that the release would not verify, or leave nothing at all."""
+    """Check that the settings leave out no more than the verifier allows, and not everything; raises SettingsError."""
     everything = release.samples + release.suppressed
     if not len(release) and method.among is None:
         raise SettingsError(f"nothing is left to publish: {method.less_loss}")
@@ -390,7 +390,7 @@ def _refuse_losses(release: Release, method: Method) -> None:
 
 
 def _record(method: Method, options: ReadOptions, account: Account, seconds: float) -> dict[str, Any]:
-    """Return what the private run record holds besides counts and seed: how to run it again, and the time it took."""
+    """Return the rest of the private run record, besides counts and seed: how to repeat the run, and its duration."""
     import shoal
 
     return {

@@ -1,4 +1,4 @@
-"""Progress: how long work tells what it is doing. The command line draws it; everyone else may ignore it."""
+"""Progress: how long work reports its stages. The command line draws them; other callers may ignore them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Progress(Protocol):
     """Draws the stages of a piece of work."""
 
     def stage(self, name: str, total: float | None = None) -> AbstractContextManager[Callable[[float], None]]:
-        """Open a stage of `total` units (None: unknown); the context gives a function that advances it."""
+        """Open a stage of `total` units (None: unknown); the context is a function that advances it."""
         ...
 
 

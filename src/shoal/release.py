@@ -36,7 +36,7 @@ class Members:
     it, the owner first. All are indices of the labels of `people`, the original. Where the owners are left to chance,
     the columns of `matchings` (records, k) are k disjoint ways to give everyone one of their records; the writer
     draws one that mixes them. Where users were merged for some time only, `spans` says from which slot of the frame
-    up to which (not included), for each of `indices`; the owner's span is not used, because the owner always is.
+    up to which (not included), for each of `indices`; the owner's span is not used: the owner is always in the record.
     """
 
     owners: NDArray[np.int64]
@@ -112,7 +112,7 @@ class Release(Displayed):
 
     @property
     def period_s(self) -> tuple[int, int]:
-        """The first and the last second of UTC that a record speaks of."""
+        """The first and the last UTC second that any record covers."""
         return self.layout.period_s(self.frame)
 
     @property
@@ -121,7 +121,7 @@ class Release(Displayed):
         return self.layout.nbytes
 
     def to_arrow(self) -> pa.Table:
-        """Return the table that is published, records numbered as they are here (the writer renumbers them)."""
+        """Return the published table, with records numbered as they are here (the writer renumbers them)."""
         from shoal.publishing.schema import release_table
 
         return release_table(self)
@@ -150,7 +150,7 @@ class Release(Displayed):
         return gpd.GeoDataFrame(table.drop_columns("geometry").to_pandas(), geometry=geometry)
 
     def to_points(self) -> pd.DataFrame:
-        """Return `uid, datetime, lat, lng`, the shape scikit-mobility expects; of a box, its middle."""
+        """Return `uid, datetime, lat, lng`, the columns that scikit-mobility expects; a box becomes its middle."""
         if self.frame.crs is None:
             raise SettingsError("points need geography: this data came as grid cells without a CRS")
         return self.to_arrow().select(["uid", "datetime", "lat", "lng"]).to_pandas()

@@ -1,4 +1,4 @@
-"""Settings: frozen parameter objects, checked once, said the same way in Python, on the command line and in TOML."""
+"""Settings: frozen parameter objects, checked once, the same in Python, on the command line and in TOML."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["InvalidSettings", "Setting", "Settings", "flag_of", "setting"]
 
 @dataclass(frozen=True)
 class Setting:
-    """What a setting says about itself besides its type and default.
+    """The description of a setting, besides its type and default.
 
     `help` is one line for `--help`. `unit` is that of a plain number: m or s. `public` is the name under which its
     value is written into the release; None keeps it private. A `quiet` one is written only if it is not the default.
@@ -39,7 +39,7 @@ def setting(
     quiet: bool = False,
     **rules: Any,
 ) -> Any:
-    """Declare a setting of a method: its default, help, public name and the rules its value must keep.
+    """Declare a setting of a method: its default, help, public name and the rules for its value.
 
     >>> class Example(Settings):
     ...     k: int = setting(2, help="Hide everyone among at least k.", public="k", ge=2)
@@ -59,7 +59,7 @@ def flag_of(name: str) -> str:
 
 
 class InvalidSettings(SettingsError):
-    """Some settings break a rule: which, and which rule, never the value.
+    """Some settings break a rule. The message names the setting and the rule, never the value.
 
     `faults` are pairs of a setting's name (empty: of several together) and the rule.
     """
@@ -89,7 +89,7 @@ class Settings(BaseModel):
 
     @classmethod
     def settings(cls) -> dict[str, Setting]:
-        """Return what the settings say about themselves, by name."""
+        """Return the descriptions of the settings, by name."""
         return {name: _declared(field) for name, field in cls.model_fields.items()}
 
 
@@ -101,7 +101,7 @@ def _declared(field: FieldInfo) -> Setting:
 
 
 def _fault(kind: type[Settings], where: tuple[int | str, ...], rule: str) -> tuple[str, str]:
-    """Return the name of a wrong setting, the rule it breaks and what the setting is about."""
+    """Return the name of a wrong setting, the rule it breaks and its description."""
     name = str(where[0]) if where else ""
     if name and name not in kind.model_fields:
         return name, f"no such setting; there are: {', '.join(kind.model_fields)}"

@@ -1,4 +1,4 @@
-"""What an interrupted run has finished, kept so that it can go on: private, and only where it was asked for."""
+"""Store: the finished parts of an interrupted run, kept on request in private so that it can continue."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ NOTHING_KEPT: Store = _Nothing()
 
 
 class Folder:
-    """Keeps arrays as files of a private folder; a file is there whole or not at all.
+    """Keeps arrays as files of a private folder; a file appears whole or not at all.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -89,7 +89,7 @@ class Folder:
 
 
 def _packed(arrays: Arrays) -> bytes:
-    """Return arrays of numbers as bytes: a line of JSON (name, kind, shape), then the numbers; nothing that can run."""
+    """Return arrays of numbers as bytes: a line of JSON (name, kind, shape), then the numbers; never executable."""
     if any(array.dtype.hasobject for array in arrays.values()):
         raise TypeError("only arrays of numbers can be kept")
     head = [(name, array.dtype.str, array.shape) for name, array in arrays.items()]

@@ -1,4 +1,4 @@
-"""Tables of figures that a command saves as CSV, JSON or Parquet, and pictures. No published data goes this way."""
+"""Save tables of figures (CSV, JSON, Parquet) and pictures. Releases are not written here."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _KINDS: dict[type, str] = {bool: "bool", int: "int64", float: "float64", str: "s
 
 
 def refuse_table(path: Path, inputs: Sequence[str | Path], *, overwrite: bool) -> None:
-    """Raise, before any work, unless the table can be saved there: a known ending, free, and no input."""
+    """Check, before any work, that the table can be saved there: a known ending, free, and not an input."""
     if path.suffix.lower() not in _ENDINGS:
         raise SettingsError(f"the table must end in one of {', '.join(_ENDINGS)}")
     if path.exists() and any(path.samefile(file) for file in expand(inputs)):
@@ -40,7 +40,7 @@ def save_rows(
     kinds: Mapping[str, type] | None = None,
     overwrite: bool = False,
 ) -> None:
-    """Save rows as CSV, JSON or Parquet, by the ending; the table is there whole or not at all.
+    """Save rows as CSV, JSON or Parquet, by the ending; the file appears whole or not at all.
 
     Columns are those of all rows, in the order in which they come up; what a row lacks is empty. `kinds` tells the
     type of a column that may be empty throughout (Parquet); else it is that of its values.
@@ -51,7 +51,7 @@ def save_rows(
 
 
 def save_table(table: pa.Table, path: Path, *, overwrite: bool = False) -> None:
-    """Save figures about single people as CSV, JSON or Parquet, by the ending, for their owner's eyes only (0600)."""
+    """Save figures about single people as CSV, JSON or Parquet, by the ending, in a private file (mode 0600)."""
     import pyarrow as pa
     import pyarrow.csv
     import pyarrow.parquet
@@ -67,7 +67,7 @@ def save_table(table: pa.Table, path: Path, *, overwrite: bool = False) -> None:
 
 
 def save_file(content: bytes, path: Path, *, overwrite: bool = False, private: bool = False) -> None:
-    """Save a file: it is there whole or not at all. A private one can be read by its owner only."""
+    """Save a file, which appears whole or not at all. A private file can be read by its owner only."""
     refuse_existing([path], overwrite=overwrite)
     try:
         with private_folder(path.parent) as folder:

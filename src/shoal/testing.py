@@ -1,4 +1,4 @@
-"""Conformance: what every method must do, as checks that anybody can run on a method of their own.
+"""Conformance: checks of what every method must do, for authors of new methods.
 
 >>> import shoal
 >>> from shoal.testing import check_method
@@ -101,7 +101,7 @@ def _publish(method: Method, table: pa.Table, folder: Path, run: Run = LOCAL) ->
 
 
 def _declarations(method: Method, table: pa.Table) -> None:  # noqa: ARG001
-    """Check that everything that is derived from a method's class is there."""
+    """Check that a method's class declares everything that the program derives from it."""
     _require(all(getattr(type(method), name, "") for name in ("name", "about", "citation")), "name, about or citation")
     for name, about in method.settings().items():
         _require(about.help, f"the setting {name} has no help")
@@ -116,7 +116,7 @@ def _declarations(method: Method, table: pa.Table) -> None:  # noqa: ARG001
 
 
 def _claim(method: Method, table: pa.Table) -> None:
-    """Check that verify shows what it claims, on the written file."""
+    """Check that the verifier confirms the claim on the written file."""
     with _folder() as folder:
         done = _publish(method, table, folder)
         _require(done.verdict.ok, f"verify found {', '.join(done.verdict.failures)}")
@@ -129,13 +129,13 @@ def _claim(method: Method, table: pa.Table) -> None:
 
 
 def _deterministic(method: Method, table: pa.Table) -> None:
-    """Check that results are the same whatever the threads, and when run again."""
+    """Check that results are the same for any number of threads, and when run again."""
     one, two, again = (_records(_made(method, table, Run(threads=n))) for n in (1, 2, 2))
     _require(one == two == again, "records depend on threads, or on chance beside the seed")
 
 
 def _labels_and_order(method: Method, table: pa.Table) -> None:
-    """Check that results do not depend on what people are called and in which order rows come."""
+    """Check that results do not depend on people's labels or on the order of rows."""
     chance = np.random.default_rng(_SEED)
     uid = table["uid"].combine_chunks()
     known, place = np.unique(uid.to_numpy(), return_inverse=True)
@@ -146,7 +146,7 @@ def _labels_and_order(method: Method, table: pa.Table) -> None:
 
 
 def _odd_people(method: Method, table: pa.Table) -> None:
-    """Check that people who are all alike, have one sample each or are just k are published, or refused with a word."""
+    """Check that odd people (all alike, one sample each, just k) are published, or refused with a typed error."""
     k = method.among or 2
     first = table.filter(pa.compute.equal(table["uid"], table["uid"][0]))
     alike = pa.concat_tables(
@@ -179,7 +179,7 @@ def _too_few(method: Method, table: pa.Table) -> None:
 
 
 class _Stops:
-    """Progress that is told to stop when it first advances, or at the end of its first stage."""
+    """Progress that raises KeyboardInterrupt when it first advances, or at the end of its first stage."""
 
     @contextmanager
     def stage(self, name: str, total: float | None = None) -> Iterator[Callable[[float], None]]:  # noqa: ARG002
@@ -210,7 +210,7 @@ def _interrupt(method: Method, table: pa.Table) -> None:
 
 
 def _memory(method: Method, table: pa.Table) -> None:
-    """Check that what it would take is known before, and refused if that is too much."""
+    """Check that memory is estimated before the work, and that too much is refused."""
     people = _people(method, table)
     _require(method.estimate(people).memory_bytes > 0, "its estimate of memory is not above zero")
     with _folder() as folder:

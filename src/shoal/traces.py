@@ -23,7 +23,7 @@ __all__ = ["Traces"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Traces(Displayed):
-    """The fixes of all people, trace after trace: what the integer grid throws away.
+    """The fixes of all people, trace after trace, with the precise places and times that the grid does not keep.
 
     `offsets` (int64, T+1) says where each trace starts in `ms` (UTC milliseconds), `lng`, `lat` (WGS84 degrees). The
     fixes of a trace are sorted by (ms, lng, lat) and distinct. A person has one trace, or several where long gaps

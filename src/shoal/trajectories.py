@@ -97,7 +97,7 @@ def build(
     frame: Frame,
     account: Account | None = None,
 ) -> Trajectories:
-    """Make Trajectories of rows in any order.
+    """Make Trajectories from rows in any order.
 
     Input: per row the index of its user in `labels` and its granule. Output: Trajectories in canonical order,
     each user's rows sorted and distinct; labels without rows are left out. The input is not changed.

@@ -1,4 +1,4 @@
-"""Units: lengths, durations and sizes as people write them, in whole metres, seconds and bytes."""
+"""Units: read lengths, durations and sizes as people write them, as whole metres, seconds and bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attacks: play the adversary against a release, and against raw data beside it."""
+"""Attacks: play an adversary against a release and, as a control, against the raw data."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ __all__ = [
     "play",
 ]
 
-# The registry: a new attack is its own file, and one name here.
+# The registry. To add an attack, write its file and add its name here.
 _DECLARED = (POINTS, TOP_LOCATIONS, HOME_WORK, WINDOW, OWNER, INTERSECT_COVERS, INTERSECTION, POI)
 ATTACKS: dict[str, Attack] = {one.name: one for one in _DECLARED}
 
@@ -76,14 +76,15 @@ def attack(
 ) -> Outcome:
     """Play an adversary against a release, and return how often they win.
 
-    Input: the original, the release (files, or in memory), which attack (see `ATTACKS`), how many victims to draw
-    and the seed of all draws. `audit` says who is who: some attacks are scored with it. `other` is a second
-    release, for `intersection`, of the same original unless `other_original` is given. From `points` to `match_m` are
-    the settings of single attacks, None for their defaults. The reading `options` of the release may also be given as
-    keywords (`tz="Africa/Dakar"`).
-    Output: an Outcome. Raises SettingsError for what is not known, CannotCheck for what can't be read or is missing.
-    Guarantee: the same for the same seed, whatever the threads. Cost: reading both, then that of the attack: minutes
-    for 100,000 people.
+    Input: the original and the release (files, or in memory), which attack (see `ATTACKS`), how many victims to draw
+    and the seed of all draws. `audit` says who owns each record: some attacks are scored with it. `other` is a second
+    release, for `intersection`; it is of the same original unless `other_original` is given. The arguments from
+    `points` to `match_m` are settings of single attacks; None means their default. The reading `options` of the release
+    may also be given as keywords (`tz="Africa/Dakar"`).
+    Output: an Outcome. Raises SettingsError for an unknown attack or setting, and CannotCheck if something can't be
+    read or is missing.
+    Guarantee: the outcome is the same for the same seed, with any number of threads. Cost: reading both, then the
+    cost of the attack: minutes for 100,000 people.
 
     >>> import shoal
     >>> people = shoal.from_arrow(shoal.synthesize(users=60, scene="town", days=3, seed=1))
@@ -116,7 +117,7 @@ def attack(
 def play(
     scene: Scene | Pairs, attack: str, *, victims: int = 1000, seed: int = 0, run: Run = LOCAL, **settings: Any
 ) -> Outcome:
-    """Play one attack on a scene that is open; its settings may be those of other attacks only if they are None."""
+    """Play one attack on an open scene; settings of other attacks are accepted only if they are None."""
     entry = _entry(attack)
     if seed < 0:
         raise SettingsError("the seed must not be negative; give e.g. --seed 1")
@@ -134,7 +135,7 @@ def play(
 
 
 def known_attacks(scene: Scene, *, other: bool = False) -> list[str]:
-    """Return the attacks that can be played on boxes: with an audit, or a second release, those that need them."""
+    """Return the attacks on boxes that can be played with the audit and the second release that are there."""
     audit = scene.own is not None
     return [
         name

@@ -1,4 +1,4 @@
-"""The attack `intersect-covers`: all records that a person is in hold her samples, and so does their intersection."""
+"""The attack `intersect-covers`: intersect all records that a person is in; each of them holds the person's samples."""
 
 from __future__ import annotations
 
@@ -26,15 +26,17 @@ _RAW_COST = 2.0  # of one granule, Δt·(Δx+Δy)
 
 
 def intersect_covers_attack(scene: Scene, *, victims: int = 1000, seed: int = 0, run: Run = LOCAL) -> Outcome:
-    """Intersect the boxes of the records that each victim is in, sample by sample; say how much sharper she gets.
+    """Intersect the boxes of each victim's records, sample by sample, and measure how much smaller the boxes get.
 
-    Input: a scene with its audit, how many victims to draw and the seed of the draw. Output: two rows. `merged`: the
-    records that she was merged into, which is what the method gives away. `covering`: all records that cover her
-    two-way, those that happen to do so included; an upper bound, since nothing but her whole trajectory tells them.
-    In each: the mean side, duration and cost (k-scale Eq. 4) of the box that holds a sample, in their own record and
-    in the intersection; `left` is the ratio of the two costs, mean over victims with its 95 % interval: 1 is no gain.
-    Guarantee: exact; identical groups give `left` = 1 in `merged`. Cost: a search of each victim's records, and a pass
-    over their samples for each record.
+    Input: a scene with its audit, how many victims to draw and the seed of the draw. Output: two rows. `merged` uses
+    the records that the victim was merged into: this is what the method gives away. `covering` uses all records that
+    cover the victim two-way, including those that do so by accident. It is an upper bound: only somebody who knows the
+    victim's whole trajectory can find these records.
+    Each row has the mean side, duration and cost (k-scale, Eq. 4) of the box that holds a sample, in the victim's own
+    record and in the intersection. `left` is the ratio of the two costs, the mean over victims with its 95 % interval;
+    1 means no gain.
+    Guarantee: exact; identical groups have `left` = 1 in `merged`. Cost: a search of each victim's records, and a pass
+    over the victim's samples for each record.
     """
     scene.require_audit("intersect-covers")
     drawn = draw_victims(anyone(scene), victims, np.random.default_rng([seed, 5]))
@@ -49,14 +51,14 @@ def intersect_covers_attack(scene: Scene, *, victims: int = 1000, seed: int = 0,
 
 
 def _own_kinds(scene: Scene, users: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the kind of record that each user, who has one, is published as."""
+    """Return the kind of record that each user is published as; every user must have one."""
     own = scene.own if scene.own is not None else np.full(len(scene.people), -1)
     kinds: NDArray[np.int64] = scene.records.groups[own[users]]
     return kinds
 
 
 def _merged(scene: Scene, users: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the pairs of a user and a kind of record that she was merged into."""
+    """Return the pairs of a user and a kind of record that the user was merged into."""
     if scene.members is None:
         return users[:0], users[:0]
     offsets, member = scene.members
@@ -70,7 +72,7 @@ def _merged(scene: Scene, users: NDArray[np.int64]) -> tuple[NDArray[np.int64], 
 def _with_own(
     scene: Scene, users: NDArray[np.int64], user: NDArray[np.int64], kind: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the pairs, once each and by user, and those of users with their own record among them."""
+    """Return the pairs together with those of each user and their own record; each pair once, sorted by user."""
     n = len(scene.records.unique)
     both = np.concatenate([user * n + kind, users * n + _own_kinds(scene, users)])
     return tuple(np.divmod(distinct(both), n))  # type: ignore[return-value]
@@ -79,10 +81,10 @@ def _with_own(
 def intersections(
     scene: Scene, users: NDArray[np.int64], kinds: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Give, for each sample of each user in the pairs (by user), the intersection of the boxes that hold it.
+    """Return the intersection of the boxes that hold each sample of each user in the pairs (sorted by user).
 
     Output: the number of samples of each user, and the boxes, sample after sample. A record that does not hold a
-    sample does not narrow it.
+    sample does not change its intersection.
     """
     people, matcher = scene.published, scene.matcher
     who, records = np.unique(users, return_counts=True)
@@ -148,15 +150,15 @@ def _messages(rows: list[dict[str, Any]]) -> tuple[str, ...]:
     else:
         said = (
             f"The intersection of the records that a person was merged into leaves {percent(merged['left'])} of the "
-            f"cost of her own: {merged['side_m_own'] / 1000:.2f} km and {merged['duration_s_own'] / 60:.0f} min become "
-            f"{merged['side_m_intersected'] / 1000:.2f} km and {merged['duration_s_intersected'] / 60:.0f} min."
+            f"cost of their own: {merged['side_m_own'] / 1000:.2f} km and {merged['duration_s_own'] / 60:.0f} min "
+            f"become {merged['side_m_intersected'] / 1000:.2f} km and {merged['duration_s_intersected'] / 60:.0f} min."
         )
     if covering["left"] == merged["left"]:
         return (said,)
     chance = (
-        f"With all records that cover her, those that happen to do so included, {percent(covering['left'])} are left."
+        f"With all records that cover them, those that happen to do so included, {percent(covering['left'])} are left."
     )
-    return (said, chance + " Only who knows her whole trajectory can tell them.")
+    return (said, chance + " Only somebody who knows a person's whole trajectory can find these records.")
 
 
 INTERSECT_COVERS = Attack(

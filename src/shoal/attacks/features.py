@@ -1,6 +1,7 @@
-"""What a record looks like to somebody who knows one person it covers: the features that tell owners.
+"""The features of a record as seen by somebody who knows one person it covers; they help to recognize its owner.
 
-A record made for its owner follows her: she lies in its cheap boxes, and no cut could move to her advantage.
+A record made for its owner follows the owner: the owner's samples lie in its cheap boxes, and moving a cut between two
+boxes would not lower the owner's cost.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _SAMPLES = 2_000_000  # of pairs laid out at a time
 
 
 class Laid(NamedTuple):
-    """Pairs of a user and a record that covers her, laid out: her samples one by one, and all boxes of the record.
+    """Pairs of a user and a record that covers them, laid out: the user's samples and all boxes of the record.
 
     Pair p has `counts[p]` samples (columns `points`: t, x, y) and `sizes[p]` boxes. Sample s lies in box `box[s]`,
     which belongs to pair `pair[box[s]]`; `held` counts the samples in each box, `hull` are their bounds, and `first`
@@ -56,10 +57,11 @@ class Laid(NamedTuple):
 
 
 def victim_features(people: Original, records: Records, users: NDArray[np.int64], kinds: NDArray[np.int64]) -> Features:
-    """Describe pairs of a user and a record that covers her two-way, by her samples and the release alone.
+    """Describe pairs of a user and a record that covers them two-way, by the user's samples and the release alone.
 
-    Input: pairs by user. Output: a column of numbers for each of `FEATURES`, one for each pair. Guarantee: they depend
-    on nobody else's samples. Cost: a few passes over the samples and boxes of all pairs, in blocks of users.
+    Input: pairs sorted by user. Output: a column for each of `FEATURES`, with a number for each pair. Guarantee: the
+    numbers depend on nobody else's samples. Cost: a few passes over the samples and boxes of all pairs, in blocks of
+    users.
     """
     counts = np.unique(users, return_counts=True)[1]
     work = (
@@ -87,7 +89,7 @@ def _described(
 
 
 def lay_out(people: Original, records: Records, users: NDArray[np.int64], kinds: NDArray[np.int64]) -> Laid:
-    """Lay out pairs of a user and a record that covers her two-way."""
+    """Lay out pairs of a user and a record that covers them two-way."""
     counts, sizes = people.counts[users], records.counts[kinds]
     pair = spread(counts)
     rows = np.arange(len(pair)) + (people.offsets[users] - starts_of(counts)[:-1])[pair]
@@ -96,7 +98,7 @@ def lay_out(people: Original, records: Records, users: NDArray[np.int64], kinds:
     low = int(boxes[:, 0].min(initial=0))
     span = int(boxes[:, 0].max(initial=0)) - low + 1
     starts = of_box * span + boxes[:, 0] - low
-    # All her samples are in the record: each is in the last box that starts no later.
+    # All samples of the user are in the record: each is in the last box that starts no later.
     box = np.searchsorted(starts, pair * span + np.clip(points[0] - low, 0, span - 1), side="right") - 1
     held = np.bincount(box, minlength=len(boxes))
     first = starts_of(held)[:-1]
@@ -120,7 +122,7 @@ def _extents(boxes: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.
 
 
 def _cheapness(laid: Laid) -> Features:
-    """Say what the boxes cost her (k-scale Eq. 4) and what they cost as such: an owner lies in the cheap ones."""
+    """Return the cost of the boxes, over the user's samples (k-scale, Eq. 4) and over boxes."""
     duration, sides = _extents(laid.boxes)
     cost, logs = duration * sides, np.log(duration * sides)
     owner_cost, box_cost = np.log(laid.per_sample(cost)), np.log(laid.per_box(cost))
@@ -142,7 +144,7 @@ def _cheapness(laid: Laid) -> Features:
 
 
 def _counts(laid: Laid) -> Features:
-    """Say how many boxes there are, and how her samples are spread over them."""
+    """Count the boxes, and describe how the user's samples are spread over them."""
     mean = laid.counts / laid.sizes
     spread_out = np.sqrt(np.maximum(laid.per_box(laid.held**2) - mean**2, 0)) / mean
     most = np.maximum.reduceat(laid.held, starts_of(laid.sizes)[:-1])
@@ -155,13 +157,13 @@ def _counts(laid: Laid) -> Features:
 
 
 def _touched(laid: Laid) -> NDArray[np.bool_]:
-    """Say which of the six faces of each box one of her samples touches."""
+    """Return which of the six faces of each box are touched by a sample of the user."""
     touched: NDArray[np.bool_] = laid.hull == laid.boxes
     return touched
 
 
 def _faces(laid: Laid) -> Features:
-    """Say how many faces of the boxes, in time and in space, her samples touch."""
+    """Return the shares of the boxes' faces, in time and in space, that the user's samples touch."""
     touched = _touched(laid)
     in_time, in_space = touched[:, :2].mean(axis=1), touched[:, 2:].mean(axis=1)
     last = starts_of(laid.sizes)[1:] - 1
@@ -177,7 +179,7 @@ def _faces(laid: Laid) -> Features:
 
 
 def _tightness(laid: Laid) -> Features:
-    """Say how much of each box the bounds of her samples in it fill."""
+    """Return how much of each box is filled by the bounds of the user's samples in it."""
     duration, sides = _extents(laid.boxes)
     own_duration, own_sides = _extents(laid.hull)
     in_time, in_space = np.log(own_duration / duration), np.log(own_sides / sides)
@@ -193,12 +195,12 @@ def _tightness(laid: Laid) -> Features:
 
 
 def _better_cuts(laid: Laid) -> Features:
-    """Say how much it would save her if some of her samples went to the box before or after theirs.
+    """Return how much the user would save if some of their samples moved to the box before or after.
 
-    Whether a cut may move depends on the others in the record, who are not known; but in a record made for her no cut
-    that may move would save anything. What the other box becomes is guessed in three ways: `hopeful`, it grows by
-    the samples moved; `careful`, it grows to the sides of the box they come from; `shrinking`, as hopeful, and the box
-    they come from ends where they begin.
+    Whether a cut may move depends on the others in the record, who are not known. But in a record made for this user,
+    no cut that may move would save anything. The new size of the other box is guessed in three ways: `hopeful`, it
+    grows by the samples moved; `careful`, it grows to the sides of the box they come from; `shrinking`, as hopeful,
+    and the box they come from ends where they begin.
     """
     saved = {name: np.zeros(len(laid.boxes)) for name in ("hopeful", "careful", "shrinking")}
     may_move = np.zeros(len(laid.boxes), dtype=bool)
@@ -221,7 +223,7 @@ def _better_cuts(laid: Laid) -> Features:
 
 
 class _Moved(NamedTuple):
-    """What moves with each sample: how many, and their bounds in space."""
+    """The samples that move together with each sample: how many, and their bounds in space."""
 
     number: NDArray[np.int64]
     bounds: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
@@ -264,7 +266,7 @@ def _running_max(values: NDArray[np.int64], box: NDArray[np.int64], step: int) -
 
 
 def _gains(laid: Laid, samples: NDArray[np.int64], moved: _Moved, step: int) -> Features:
-    """Return what each move would save her, times her samples."""
+    """Return what each move would save the user, times the user's number of samples."""
     source = laid.box[samples]
     target = source + step
     ours, theirs = laid.boxes[source], laid.boxes[target]
@@ -291,9 +293,9 @@ def _sides_of_both(boxes: NDArray[np.int64], sides: NDArray[np.int64]) -> NDArra
 
 
 def _shared_times(laid: Laid, users: NDArray[np.int64]) -> Features:
-    """Say how often a box begins or ends when one of the user's other records does, and not because of her.
+    """Measure how often a box begins or ends with a box of the user's other records, but not at a sample of the user.
 
-    Somebody else is then in both records: those who are in a person's own record are often in the others, too.
+    Then somebody else is in both records. People in a person's own record are often in the person's other records, too.
     """
     touched = _touched(laid)
     pair = np.concatenate([laid.pair, laid.pair])

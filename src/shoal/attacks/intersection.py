@@ -1,4 +1,4 @@
-"""The attack `intersection`: two releases over overlapping people, each of which keeps its promise alone."""
+"""The attack `intersection`: look for people in two releases at once; each release alone keeps its promise."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ _BLOCK = 50  # victims at a time, and in one call of the kernel
 class _Side(NamedTuple):
     """One of the releases: its scene, the victims in it, and which kinds each of the common people may be.
 
-    Person p, in both, has `kinds[offsets[p]:offsets[p + 1]]`: her own by the audit, else those that cover her.
+    Person p, who is in both, has `kinds[offsets[p]:offsets[p + 1]]`: their own kind if the audit says it, else all
+    kinds that cover them.
     """
 
     scene: Scene
@@ -44,7 +45,7 @@ class _Side(NamedTuple):
 
 
 class _Boxes(NamedTuple):
-    """Boxes of records in granules of `cell_m` metres and `slot_s` seconds; the data goes from `start` to `end`, s."""
+    """Boxes of records in granules of `cell_m` metres and `slot_s` seconds; the data lasts from `start` to `end`, s."""
 
     offsets: Ints
     boxes: Any
@@ -56,7 +57,7 @@ class _Boxes(NamedTuple):
 
 
 class _Rule(NamedTuple):
-    """Which boxes must meet: those in the seconds start…end of both releases; of which release none is suppressed."""
+    """Which boxes must meet: those in the seconds start…end of both releases; which release suppresses no samples."""
 
     start: int
     end: int
@@ -78,13 +79,14 @@ def intersection_attack(
 
     Victims are in both originals (the same labels); the same samples are known where the originals agree. In each
     release the candidates are the records that hold them. Two candidates may be one person if every box of the
-    one, in the period of both, meets a box of the other, and the other way round: every box of a record holds a
-    sample of whoever was published as it. Output, per number of points: the candidates in each release; how many
-    people the linked candidates can be at most (`left`); how many people truly are candidates in both (`together`:
-    the intersected anonymity; `success` if it is one). Who is in which record is told by the audits, else by who is
-    covered; of the share `untold` it is not known. The figures say how fine a victim's boxes are in each release and
+    one, in the period of both, meets a box of the other, and the other way round. (Every box of a record holds a
+    sample of the person who was published as it.)
+    Output, for each number of points: the candidates in each release; the largest number of people that the linked
+    candidates can be (`left`); how many people really are candidates in both (`together`: the intersected anonymity;
+    `success` if it is one). The audits say who is in which record; without an audit, it is whom the record covers. For
+    the share `untold` of victims it is not known. The figures tell how large a victim's boxes are in each release and
     after intersecting them. Control: the points in raw data. Both releases need the same CRS.
-    Cost: besides the searches, a walk through both records for each pair of candidates of a victim.
+    Cost: besides the searches, a pass over both records for each pair of candidates of a victim.
     """
     if points is not None and points < 1:
         raise SettingsError("the adversary must know at least one point; give e.g. --points 4")
@@ -110,7 +112,7 @@ def intersection_attack(
 
 
 def _common(scene: Scene, other: Scene) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the people who can be attacked in both, by their place in each."""
+    """Return the people who can be attacked in both releases, by their index in each."""
     here, there = anyone(scene), anyone(other)
     mine, theirs = (
         one.people.labels.cast(pa.large_string()).take(pa.array(who)) for one, who in ((scene, here), (other, there))
@@ -135,13 +137,13 @@ def _side(scene: Scene, people: NDArray[np.int64], chosen: NDArray[np.int64], ru
 
 
 def _untold(sides: list[_Side], chosen: NDArray[np.int64]) -> float:
-    """Return the share of victims of whom nobody says which record they are in: no audit, and none covers them."""
+    """Return the share of victims whose record is not known: there is no audit, and no record covers them."""
     told = [np.diff(side.offsets)[chosen] > 0 for side in sides]
     return float(1 - (told[0] & told[1]).mean())
 
 
 def _row(sides: list[_Side], known: list[KnownPoints], n_people: int, run: Run) -> dict[str, Any]:
-    """Return the row for what is known."""
+    """Return the row of the table for the known points."""
     n = len(known[0].offsets) - 1
     counts = [np.zeros(n, dtype=np.int64) for _ in sides]
     left, together = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
@@ -209,7 +211,7 @@ def _linked(
     *,
     strict: list[bool],
 ) -> NDArray[np.int64]:
-    """Count how many people the linked candidates of each victim can be at most.
+    """Count the largest number of people that the linked candidates of each victim can be.
 
     Candidates fall into clusters of linked ones; a cluster hides no more people than its smaller side. A box may lack
     its partner where samples are suppressed in the other release (`strict` says of which release none are).
@@ -236,7 +238,8 @@ def _linked(
     people_a = np.bincount(cluster[: len(kinds_a)], weights=weights[0], minlength=n_clusters)
     people_b = np.bincount(cluster[len(kinds_a) :], weights=weights[1], minlength=n_clusters)
     victim = np.zeros(n_clusters, dtype=np.int64)
-    victim[cluster[: len(kinds_a)]] = spread(np.diff(edges_a))  # one without candidates of the first has nobody
+    # A cluster without candidates of the first release hides nobody.
+    victim[cluster[: len(kinds_a)]] = spread(np.diff(edges_a))
     return np.bincount(victim, weights=np.minimum(people_a, people_b), minlength=n).astype(np.int64)
 
 
@@ -293,7 +296,7 @@ def _links(
 def _precision(sides: list[_Side], chosen: NDArray[np.int64]) -> dict[str, float | None]:
     """Return the mean side and duration of the boxes that hold the victims' samples: in each release, and in both.
 
-    Samples are those of the first original; every pair of kinds that a victim may be counts alike.
+    Samples are those of the first original. Every pair of kinds that a victim may be has the same weight.
     """
     scene = sides[0].scene
     sums, total = np.zeros((3, 2)), 0
@@ -320,7 +323,7 @@ def _precision(sides: list[_Side], chosen: NDArray[np.int64]) -> dict[str, float
 
 
 def _common_boxes(sides: list[_Side], chosen: NDArray[np.int64], victims: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """Give, for each victim, pair of kinds and sample that both hold, the two boxes: half-open, seconds and metres."""
+    """Return the two boxes (half-open, seconds and metres) for each victim, pair of kinds and sample that both hold."""
     first, second = (np.diff(side.offsets)[chosen] for side in sides)
     people = sides[0].scene.published
     n = first * second * people.counts[victims]
@@ -359,7 +362,7 @@ def _messages(row: dict[str, Any], figures: dict[str, Any]) -> tuple[str, ...]:
         f"in both, and {percent(row['success'])} of victims are alone there (raw data: {percent(row['control'])})."
     )
     linked = (
-        f"Linking candidates whose boxes fit each other, the adversary herself sees "
+        f"Linking candidates whose boxes fit each other, the adversary sees "
         f"{row['left_median'] or 0:,.0f} people left (median), and one in {percent(row['left_alone'])} of cases."
     )
     said = [found, linked]

@@ -1,4 +1,4 @@
-"""What attacks that single people out share: who is attacked, what is drawn, what is promised, how it is told."""
+"""Common parts of attacks that single people out: victims, known points, the promise, and the printed results."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ __all__ = ["anyone", "failures", "first_known", "percent", "promised", "row_of",
 
 
 def anyone(scene: Scene) -> NDArray[np.int64]:
-    """Return the users who can be attacked: those with published samples and a record, as far as the audit tells.
+    """Return the users who can be attacked: those with published samples and, if there is an audit, a record.
 
-    An adversary may look for somebody who was left out, but can't find her.
+    An adversary may look for somebody who was left out, but can't find them.
     """
     some = scene.published.counts > 0
     if scene.own is not None:
@@ -45,7 +45,7 @@ def shuffled(people: Original, users: NDArray[np.int64], chance: np.random.Gener
 
 
 def first_known(known: KnownPoints, most: int) -> KnownPoints:
-    """Return the first points of each victim; all, if she has no more.
+    """Return the first `most` points of each victim, or all points if there are no more.
 
     >>> two = first_known(KnownPoints(np.array([0, 3, 4]), *[np.array([7, 8, 9, 1])] * 3), 2)
     >>> two.offsets.tolist(), two.t.tolist()
@@ -60,8 +60,9 @@ def first_known(known: KnownPoints, most: int) -> KnownPoints:
 def row_of(scene: Scene, people: NDArray[np.int64], control: NDArray[np.int64]) -> dict[str, Any]:
     """Return the columns that every table has: victims singled out in the release and in raw data, and the candidates.
 
-    `people` and `control` count each victim's candidates. A victim without any was not found (`not_found`); the
-    numbers of candidates are of the others. `below_k` is the share of victims with fewer candidates than promised.
+    `people` and `control` count each victim's candidates. A victim without candidates was not found (`not_found`); the
+    numbers of candidates are those of the other victims. `below_k` is the share of victims with fewer
+    candidates than promised.
     """
     found, n = people[people > 0], len(people)
     row: dict[str, Any] = {"victims": n, **rate("success", int((people == 1).sum()), n)}
@@ -72,15 +73,15 @@ def row_of(scene: Scene, people: NDArray[np.int64], control: NDArray[np.int64]) 
 
 
 def promised(scene: Scene) -> dict[str, Any]:
-    """Return what the release promises, as figures."""
+    """Return the figures of the promise: the claim, k, 1/k and the number of users."""
     return {"claim": str(scene.claim), "k": scene.k, "promise": scene.promise, "users": len(scene.people)}
 
 
 def too_few(scene: Scene, people: NDArray[np.int64], needed: Claim | None) -> int:
-    """Count victims with fewer candidates than k where the release's claim implies the one that is `needed`.
+    """Count victims with fewer than k candidates, if the release's claim implies the claim that is `needed`.
 
-    A seeded release, and one for which the caller named a k, should hold it too. A victim who is not found at all
-    counts, unless samples were suppressed and nobody says which: hers may be among them.
+    A seeded release, and one for which the caller gave a k, should hold it too. A victim who is not found at all
+    counts, unless samples were suppressed and it is not known which: the victim's samples may be among them.
     """
     if scene.k is None or needed is None:
         return 0
@@ -91,7 +92,7 @@ def too_few(scene: Scene, people: NDArray[np.int64], needed: Claim | None) -> in
 
 
 def failures(scene: Scene, broken: int, victims: int) -> tuple[str, ...]:
-    """Say that victims have too few candidates, if any have."""
+    """Return a sentence that victims have too few candidates; nothing if none have."""
     if not broken:
         return ()
     said = f"{broken:,} of {victims:,} victims have fewer than {scene.k} candidates: the release does not hold what it "
@@ -99,7 +100,7 @@ def failures(scene: Scene, broken: int, victims: int) -> tuple[str, ...]:
 
 
 def percent(share: float | None) -> str:
-    """Write a share as people do.
+    """Write a share as a percentage, with the digits that matter.
 
     >>> percent(0.9312), percent(1.0), percent(0.0), percent(0.0004), percent(None)
     ('93.1 %', '100 %', '0 %', '0.04 %', '-')

@@ -1,4 +1,4 @@
-"""Points against boxes: which records hold what is known of a victim. The same questions for a release and raw data."""
+"""Find the records that hold the points known of a victim, in a release and in the same way in raw data."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ __all__ = [
     "unpack",
 ]
 
-_BLOCK = 250  # queries at a time: in a dense city one alone may have every record as its answer
+_BLOCK = 250  # queries at a time: in a dense city a single one may match every record
 _BITS = 63
 
 
 class KnownPoints(NamedTuple):
-    """What is known of each victim: the points `offsets[q]:offsets[q+1]`."""
+    """The points known of each victim: those of victim q are `offsets[q]:offsets[q+1]`."""
 
     offsets: NDArray[np.int64]
     t: NDArray[Any]
@@ -49,7 +49,7 @@ class KnownPoints(NamedTuple):
     y: NDArray[Any]
 
     def part(self, start: int, stop: int) -> KnownPoints:
-        """Return what is known of some victims."""
+        """Return the known points of the victims start…stop-1."""
         rows = slice(int(self.offsets[start]), int(self.offsets[stop]))
         edges = self.offsets[start : stop + 1] - self.offsets[start]
         return KnownPoints(edges, self.t[rows], self.x[rows], self.y[rows])
@@ -61,30 +61,30 @@ class RecordFinder(Protocol):
     weights: NDArray[np.int64]
 
     def holders(self, known: KnownPoints, *, run: Run = LOCAL) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return (offsets, kinds): for each victim the kinds, ascending, that hold everything known of her."""
+        """Return (offsets, kinds): for each victim the kinds, ascending, that hold all their known points."""
         ...
 
 
 class Matcher(RecordFinder, Protocol):
-    """Kinds of published records whose boxes can be looked at."""
+    """Kinds of published records with access to their boxes."""
 
     def find(self, kind: NDArray[np.int64], t: NDArray[Any], x: NDArray[Any], y: NDArray[Any]) -> NDArray[np.int64]:
-        """Give, row by row, the box of the kind that holds the point, -1 for none."""
+        """Return for each row the box of the kind that holds the point; -1 if there is none."""
         ...
 
     def within(
         self, kind: NDArray[np.int64], first: NDArray[np.int64], last: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Give, row by row, which boxes of the kind lie wholly in the slots first…last: from one to before another."""
+        """Return for each row the range (start, stop) of the kind's boxes that lie wholly in the slots first…last."""
         ...
 
     def boxes(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return some boxes, as `find` numbers them: t0, t1, x0, x1, y0, y1, all inclusive."""
+        """Return the boxes with these numbers, as `find` counts them: t0, t1, x0, x1, y0, y1, all inclusive."""
         ...
 
 
 class BoxMatcher:
-    """A release: sound records only, sorted boxes that are disjoint in time."""
+    """The matcher of a release. It uses sound records only: their boxes are sorted and disjoint in time."""
 
     def __init__(self, records: Records) -> None:
         self.records, self.weights = records, records.weights
@@ -98,11 +98,11 @@ class BoxMatcher:
         return np.ascontiguousarray(self.records.boxes[:, 0]), np.ascontiguousarray(self.records.boxes[:, 1])
 
     def holders(self, known: KnownPoints, *, run: Run = LOCAL) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return for each victim the kinds that hold everything known of her."""
+        """Return for each victim the kinds that hold all their known points."""
         return holders(self._index, *known, run=run)
 
     def find(self, kind: NDArray[np.int64], t: NDArray[Any], x: NDArray[Any], y: NDArray[Any]) -> NDArray[np.int64]:
-        """Return the only box that can hold the point, the last one that starts no later, if it does."""
+        """Return the box that holds the point: only the last one that does not start later can; -1 if it does not."""
         low, high = self.records.offsets[kind], self.records.offsets[kind + 1]
         box = _bisect(self._edges[0], low, high, t) - 1
         inside = (box >= low) & self.records.sound[kind]
@@ -114,20 +114,21 @@ class BoxMatcher:
     def within(
         self, kind: NDArray[np.int64], first: NDArray[np.int64], last: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return which boxes of the kind lie wholly in the slots first…last."""
+        """Return the range of the boxes of the kind that lie wholly in the slots first…last."""
         low, high = self.records.offsets[kind], self.records.offsets[kind + 1]
         start, end = self._edges
         return _bisect(start, low, high, first - 1), _bisect(end, low, high, last)
 
     def boxes(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return some boxes."""
+        """Return the boxes with these numbers."""
         return self.records.boxes[rows].astype(np.int64)
 
 
 class PlaceMatcher:
-    """A release without its times: a box counts for the categories (instead of slots) hours[b, 0]…hours[b, 1] only.
+    """The matcher of a release without its times: box b counts for the categories hours[b, 0]…hours[b, 1] only.
 
-    Very many records hold a place; who holds it is kept as bits, and asked for once however many victims share it.
+    Categories take the place of slots. Very many records hold a place, so the holders of a place are kept as bits, and
+    looked up once for all victims who share it.
     """
 
     def __init__(self, records: Records, hours: NDArray[np.int64]) -> None:
@@ -139,7 +140,7 @@ class PlaceMatcher:
         self._held: dict[tuple[int, ...], NDArray[np.uint8]] = {}
 
     def holders(self, known: KnownPoints, *, run: Run = LOCAL) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return for each victim the kinds that hold every known place, in its category."""
+        """Return for each victim the kinds that hold every known place in its category."""
         places = list(zip(*(column.tolist() for column in known[1:]), strict=True))
         self._look_up([place for place in dict.fromkeys(places) if place not in self._held], run)
         counts, found = np.zeros(len(known.offsets) - 1, dtype=np.int64), [np.empty(0, np.int64)]
@@ -151,7 +152,7 @@ class PlaceMatcher:
         return starts_of(counts), np.concatenate(found)
 
     def _look_up(self, places: list[tuple[int, ...]], run: Run) -> None:
-        """Find who holds each place, some places at a time."""
+        """Find the kinds that hold each place, some places at a time."""
         for start in range(0, len(places), _BLOCK):
             some = places[start : start + _BLOCK]
             t, x, y = np.array(some, dtype=np.int64).T.copy()
@@ -163,7 +164,7 @@ class PlaceMatcher:
 
 
 class SampleMatcher:
-    """Raw data: user u's samples, to the granule, are record u; sorted by (t, x, y) and distinct in each user."""
+    """The matcher of raw data: record u is the samples of user u, to the granule, distinct and sorted by (t, x, y)."""
 
     def __init__(self, offsets: NDArray[np.int64], t: NDArray[Any], x: NDArray[Any], y: NDArray[Any]) -> None:
         self._offsets, self._columns = offsets, (t, x, y)
@@ -182,7 +183,7 @@ class SampleMatcher:
         *,
         run: Run = LOCAL,  # noqa: ARG002  sorted arrays need no threads
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return for each victim the users who have everything that is known of her, from the rarest point on."""
+        """Return for each victim the users who have all their known points; the rarest point is looked up first."""
         keys, order = self._by_granule
         point = pack(self._axes, *known[1:])
         first, last = (np.searchsorted(keys, point, side) for side in ("left", "right"))
@@ -205,19 +206,19 @@ class SampleMatcher:
         return starts_of(counts), np.concatenate([np.empty(0, np.int64), *found])
 
     def find(self, kind: NDArray[np.int64], t: NDArray[Any], x: NDArray[Any], y: NDArray[Any]) -> NDArray[np.int64]:
-        """Return the sample of the user that is the point."""
+        """Return for each row the sample of the user that equals the point; -1 if there is none."""
         return self._row(kind, pack(self._axes, t, x, y))
 
     def within(
         self, kind: NDArray[np.int64], first: NDArray[np.int64], last: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return which samples of the user are in the slots first…last."""
+        """Return the range of the user's samples that are in the slots first…last."""
         low, high = self._offsets[kind], self._offsets[kind + 1]
         t = self._columns[0]
         return _bisect(t, low, high, first - 1), _bisect(t, low, high, last)
 
     def boxes(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return some samples as boxes of one granule."""
+        """Return these samples as boxes of one granule."""
         return np.repeat(np.stack([column[rows] for column in self._columns], axis=1), 2, axis=1).astype(np.int64)
 
     def _row(self, user: NDArray[np.int64], key: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -231,7 +232,7 @@ class SampleMatcher:
 def matches(
     matcher: RecordFinder, known: KnownPoints, *, run: Run = LOCAL
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Return (query, kind) for every kind that holds everything known, some queries at a time, by query."""
+    """Yield (query, kind) for every kind that holds all known points, some queries at a time, sorted by query."""
     for start in range(0, len(known.offsets) - 1, _BLOCK):
         stop = min(start + _BLOCK, len(known.offsets) - 1)
         offsets, kinds = matcher.holders(known.part(start, stop), run=run)
@@ -239,7 +240,7 @@ def matches(
 
 
 def count_people(matcher: RecordFinder, known: KnownPoints, *, run: Run = LOCAL) -> NDArray[np.int64]:
-    """Count the people published as records that hold everything known of each victim."""
+    """Count for each victim the people published as records that hold all the victim's known points."""
     people = np.zeros(len(known.offsets) - 1, dtype=np.int64)
     for query, kind in matches(matcher, known, run=run):
         people += np.bincount(query, weights=matcher.weights[kind], minlength=len(people)).astype(np.int64)
@@ -249,7 +250,7 @@ def count_people(matcher: RecordFinder, known: KnownPoints, *, run: Run = LOCAL)
 def _bisect(
     values: NDArray[Any], low: NDArray[np.int64], high: NDArray[np.int64], wanted: NDArray[Any]
 ) -> NDArray[np.int64]:
-    """Give, row by row, the first place in values[low:high], which is sorted, of a value above `wanted`; or high."""
+    """Return for each row the first index in the sorted values[low:high] of a value above `wanted`; else high."""
     low, high = low.copy(), high.copy()
     for _ in range(int((high - low).max(initial=0)).bit_length()):
         middle = (low + high) >> 1
@@ -261,7 +262,7 @@ def _bisect(
 
 
 def _least(values: NDArray[np.int64], offsets: NDArray[np.int64], lists: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the row of the least value of each of these lists, none of them empty; the first of equal ones."""
+    """Return the row of the least value of each list (none may be empty), the first one of equal values."""
     which = spread(np.diff(offsets))
     order = np.lexsort((values, which))
     return order[offsets[lists]]
@@ -277,7 +278,7 @@ class Axis(NamedTuple):
 
 
 def axes_of(*columns: NDArray[Any]) -> list[Axis]:
-    """Say how to write rows of whole numbers, such as (t, x, y), as one number of 63 bits that sorts as they do."""
+    """Return how to pack rows of whole numbers, such as (t, x, y), into one number of 63 bits that sorts like them."""
     axes = []
     for column in columns:
         low, high = (int(column.min()), int(column.max())) if len(column) else (0, 0)
@@ -293,7 +294,7 @@ def axes_of(*columns: NDArray[Any]) -> list[Axis]:
 
 
 def pack(axes: list[Axis], *columns: NDArray[Any]) -> NDArray[np.int64]:
-    """Write points as one number each; -1 for those that nobody has."""
+    """Pack each point into one number; -1 for points that nobody has."""
     packed = np.zeros(len(columns[0]), dtype=np.int64)
     strange = np.zeros(len(packed), dtype=bool)
     for axis, column in zip(axes, columns, strict=True):
@@ -307,7 +308,7 @@ def pack(axes: list[Axis], *columns: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def unpack(axes: list[Axis], packed: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """Return the columns of rows that were written as one number each.
+    """Return the columns of rows that were packed into one number each.
 
     >>> columns = np.array([7, 9]), np.array([-1, 5])
     >>> axes = axes_of(*columns)

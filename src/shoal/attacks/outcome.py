@@ -1,4 +1,4 @@
-"""What an attack declares about itself, and its outcome: how often the adversary won, beside raw data."""
+"""The declaration of an attack, and its outcome: how often the adversary won, in the release and in raw data."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ __all__ = ["Attack", "AttackSetting", "Outcome", "crowd", "rate"]
 
 @dataclass(frozen=True, repr=False)
 class Outcome(Displayed):
-    """What an attack achieved.
+    """The outcome of an attack.
 
-    `settings` are those of the attack, `victims` how many people it was tried on. `rows` are the table, one for each
+    `settings` are those of the attack, `victims` how many people it was tried on. `rows` are the table, a row for each
     amount of knowledge: the share of victims lost with its 95 % interval, how many people are candidates, and the
     same share on raw data (`control`). `figures` are about the whole attack, among them `k` and `promise` (1/k).
-    `messages` say it in plain words, `failures` where the release broke its promise.
-    Nothing in it says who: no label, place or time, only counts and shares over victims.
+    `messages` are the results in plain sentences. `failures` are the sentences about promises that the release broke.
+    An outcome identifies nobody: it has no label, place or time, only counts and shares over victims.
 
     >>> Outcome("points", {}, 9, [{"points": 4, "success": 0.0}]).to_dict()["rows"][0]["points"]
     4
@@ -65,10 +65,10 @@ class Outcome(Displayed):
 
 @dataclass(frozen=True)
 class AttackSetting:
-    """A setting of an attack: `help` is one line for `--help`; the command line derives its flag from it.
+    """A setting of an attack; the command line makes a flag of it, with the one line `help` for `--help`.
 
     A setting in metres or seconds (`unit`: m or s) may be given as text on the command line, such as 200m or 6h; its
-    name ends with the unit, its flag does not. `kind` is the type of any other.
+    name ends with the unit, its flag does not. `kind` is the type of any other setting.
     """
 
     help: str
@@ -82,8 +82,8 @@ class Attack:
 
     `run(scene, *, victims, seed, run, **settings)` plays the adversary. `knows` says what the adversary knows, in plain
     words; `settings` are those that `run` takes besides the common ones. `needs_audit` and `needs_other` say that it
-    can't be played without the audit file or a second release, `on_traces` that it looks at places and times as they
-    are: it is played on a `Pairs` of traces and published points, others on a `Scene` of boxes.
+    can't be played without the audit file or a second release. `on_traces` says that it uses places and times as they
+    are: it is played on a `Pairs` of traces and published points; other attacks are played on a `Scene` of boxes.
     """
 
     name: str

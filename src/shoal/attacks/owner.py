@@ -1,4 +1,4 @@
-"""The attack `owner`: who knows a person's whole trajectory tells her own record among those that cover her."""
+"""The attack `owner`: an adversary who knows a person's whole trajectory looks for the person's own record."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ Knowledge = Literal["victim", "everybody"]
 
 _LEARNERS = 2_000  # people the model learns from, victims of other folds included, if there are so many
 _FOLDS = 4
-_DOUBT = 3.1  # standard deviations above the promise that count as a broken one: once in a thousand by chance
+_DOUBT = 3.1  # standard deviations above the promise that count as broken: by chance once in a thousand
 
 # Simple rules: take the candidate with the greatest (+1) or least (-1) of a feature.
 _RULES: tuple[tuple[str, str, int], ...] = (
-    ("least cost to her", "owner_cost", -1),
-    ("she is in its cheap boxes", "cost_ratio", -1),
-    ("fewest better cuts for her", "savings_shrinking", -1),
+    ("least cost to the victim", "owner_cost", -1),
+    ("the victim is in its cheap boxes", "cost_ratio", -1),
+    ("fewest better cuts for the victim", "savings_shrinking", -1),
     ("most faces touched", "faces_time_by_sample", 1),
     ("tightest boxes", "tight", 1),
     ("most boxes", "boxes", 1),
     ("fewest people covered", "reach", -1),
-    ("most faces hers alone", "faces_alone", 1),
+    ("most faces the victim's alone", "faces_alone", 1),
     ("merged again, least regret", "regret", -1),
 )
 
 
 class _Game(NamedTuple):
-    """The candidates of the victims and of those to learn from: which kinds, and which of them is the own record."""
+    """The candidates of the victims and of the people to learn from: their kinds, and which one is the own record."""
 
     users: NDArray[np.int64]
     kinds: NDArray[np.int64]
@@ -60,17 +60,18 @@ class _Game(NamedTuple):
 def owner_attack(
     scene: Scene, *, victims: int = 1000, seed: int = 0, knows: Knowledge = "victim", run: Run = LOCAL
 ) -> Outcome:
-    """Tell a victim's own record among those that cover her, knowing all her samples, our code and all parameters.
+    """Find each victim's own record among those that cover them, knowing their samples, our code and all parameters.
 
     Input: a scene with its audit (for learning and scoring), how many victims to draw, the seed of the draw, and
     whether the adversary knows the `victim` only or `everybody`'s samples. A candidate is a record that covers the
-    victim two-way; identical records share their chance equally.
-    Output: a row for each simple rule, and one for a learned model: the share of own records told, with its 95 %
-    interval; ties count with their chance. The model is a conditional logit over each victim's candidates, fitted to
-    other people than those it is tried on. `effective_k` is 2 to the entropy of its calibrated posterior.
+    victim two-way; identical records share their probability equally.
+    Output: a row for each simple rule, and one for a learned model: the share of own records found, with its
+    95 % interval; ties count with their probability. The model is a conditional logit over each victim's candidates.
+    It is fitted to other people than those it is tried on. `effective_k` is 2 to the entropy of its calibrated
+    posterior.
     Guarantee: deterministic for a seed; identical groups give exactly 1/size. `failures` if a release that promises
     1/k (k-anonymity, k-concealment) is beaten beyond chance. Cost: a search of the records of some 2,000 people, passes
-    over these records and, with `everybody`, over all whom they cover; no more for larger crowds.
+    over these records and, with `everybody`, over all people they cover; it does not grow with the crowd.
     """
     if knows not in ("victim", "everybody"):
         raise SettingsError("the adversary knows the victim or everybody; give --knows victim or --knows everybody")
@@ -130,7 +131,7 @@ def _row(
 
 
 def _control(scene: Scene, drawn: NDArray[np.int64]) -> float:
-    """Count the victims told in raw data: all whose samples are nobody else's, and their share of the others."""
+    """Count the victims found in raw data: a victim who has the same samples as n-1 others counts 1/n."""
     people = scene.people
     offsets, rows = take_lists(people.offsets, drawn)
     ends, holders = scene.raw.holders(KnownPoints(offsets, people.t[rows], people.x[rows], people.y[rows]))
@@ -143,11 +144,11 @@ def _control(scene: Scene, drawn: NDArray[np.int64]) -> float:
 def _hidden(
     scene: Scene, scores: NDArray[np.float64], truth: NDArray[np.bool_], choices: Choices, victims: int
 ) -> dict[str, Any]:
-    """Say among how many the victims are hidden in effect, by the learned posterior, and how true that is.
+    """Return among how many people the victims are hidden in effect, by the learned posterior, and how good that is.
 
-    `surprise_k` is 2 to the mean of -log₂ of what the posterior gave the own record: it can't be made small by a
-    posterior that is too sure of itself. `confidence` is the mean chance given to the record guessed: where it equals
-    the success, the posterior is calibrated.
+    `surprise_k` is 2 to the mean of -log₂ of the posterior of the own record: an overconfident posterior can't make it
+    small. `confidence` is the mean posterior of the record guessed: where it equals the success, the posterior is
+    calibrated.
     """
     chances = posterior(scores, choices)
     sizes = effective_sizes(chances, choices)
@@ -164,7 +165,7 @@ def _hidden(
 
 
 def _failures(scene: Scene, learned: dict[str, Any]) -> tuple[str, ...]:
-    """Say that a release which promises 1/k does not keep it."""
+    """Return a sentence if a release that promises 1/k does not keep it; else nothing."""
     promise, success, victims = scene.promise, learned["success"], learned["victims"]
     if promise is None or scene.claim.name not in ("k-anonymity", "k-concealment"):
         return ()
@@ -176,7 +177,7 @@ def _failures(scene: Scene, learned: dict[str, Any]) -> tuple[str, ...]:
 def _messages(scene: Scene, rows: list[dict[str, Any]], figures: dict[str, Any]) -> tuple[str, ...]:
     learned = rows[-1]
     rule = max(rows[:-1], key=lambda row: row["success"])
-    whom = "everybody" if figures["knows"] == "everybody" else "her"
+    whom = "everybody" if figures["knows"] == "everybody" else "the victim"
     low, high = (percent(learned[f"success_{edge}"]) for edge in ("low", "high"))
     at_most = f"; 1/k is {percent(scene.promise)}" if scene.promise is not None else ""
     told = (

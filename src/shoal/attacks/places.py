@@ -1,4 +1,4 @@
-"""The attacks `top-locations` and `home-work`: places that the victim is often at are known, without dates."""
+"""The attacks `top-locations` and `home-work`: the adversary knows places where the victim often is, without dates."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ _SLOTS = 50_000_000  # of a period: 95 years of minutes
 
 
 class _Visits(NamedTuple):
-    """The cells of each user, the most visited first (equal ones by x, then y): user u's from offsets[u]."""
+    """The cells of each user, the most visited first (ties by x, then y); those of user u start at offsets[u]."""
 
     offsets: NDArray[np.int64]
     x: NDArray[Any]
     y: NDArray[Any]
 
     def top(self, users: NDArray[np.int64], most: int) -> KnownPoints:
-        """Return the first cells of some users, without times (slot 0)."""
+        """Return the first `most` cells of these users, without times (slot 0)."""
         counts = np.minimum(np.diff(self.offsets)[users], most)
         which = spread(counts)
         rows = np.arange(len(which)) + (self.offsets[users] - starts_of(counts)[:-1])[which]
         return KnownPoints(starts_of(counts), np.zeros(len(rows), dtype=np.int64), self.x[rows], self.y[rows])
 
     def cells(self, most: int) -> NDArray[np.int64]:
-        """Return everybody's first cells as numbers, a column each; the least number where there are no more."""
+        """Return everybody's first `most` cells as numbers, a column each; the least int64 where a user has fewer."""
         place = np.arange(len(self.x)) - self.offsets[:-1][spread(np.diff(self.offsets))]
         chosen = place < most
         cells = np.full((len(self.offsets) - 1, most), np.iinfo(np.int64).min)
@@ -59,9 +59,9 @@ def top_locations_attack(
 ) -> Outcome:
     """Single people out by the cells where most of their samples are: `locations` of them (None: 1…5), no times.
 
-    A record fits if each of the cells lies in one of its boxes. Control: users who have a sample in each cell;
-    beside it, `control_ranked`: users whose own most visited cells are the same, the literature's attack. A victim
-    who was at fewer cells is known by all of them. Cost: a sort of everybody's cells; a search per victim and row.
+    A record fits if each of the cells lies in one of its boxes. Control: users who have a sample in each cell.
+    `control_ranked`: users whose own most visited cells are the same, which is the attack of the literature. Of a
+    victim with fewer cells all are known. Cost: a sort of everybody's cells; a search per victim and row.
     """
     if locations is not None and locations < 1:
         raise SettingsError("the adversary must know at least one place; give e.g. --locations 3")
@@ -84,7 +84,7 @@ def top_locations_attack(
     settings = {"locations": locations, "victims": victims, "seed": seed}
     row = rows[-1]
     said = (
-        f"Knowing the {row['locations']} cells where a person is most, without times, she was singled out in "
+        f"Knowing the {row['locations']} cells where a person is most, without times, they were singled out in "
         f"{percent(row['success'])} of cases; in raw data in {percent(row['control'])} "
         f"({percent(row['control_ranked'])} if ranks are compared)."
     )
@@ -94,9 +94,9 @@ def top_locations_attack(
 def home_work_attack(scene: Scene, *, victims: int = 1000, seed: int = 0, run: Run = LOCAL) -> Outcome:
     """Single people out by home (the cell most visited from 22 to 6 h, local) and work (9 to 17 h), without dates.
 
-    Victims are users who have samples in both; a row each for home, work, both. A record fits if a box holds the
-    home and some time of the night hours, and one the work place and some of the office hours. Control: users with
-    such samples; `control_ranked`: users whose own home and work are the same.
+    Victims are users who have samples in both; there is a row for home, for work, and for both. A record fits if one
+    box holds the home and some time of the night hours, and one box the work place and some time of the office hours.
+    Control: users with such samples; `control_ranked`: users whose own home and work are the same.
     Cost: a sort of everybody's cells; a search per victim and row.
     """
     clock = _clock(scene)
@@ -126,7 +126,7 @@ def home_work_attack(scene: Scene, *, victims: int = 1000, seed: int = 0, run: R
             advance(1)
     row = rows[-1]
     said = (
-        f"Knowing where a person lives and works, to the cell, she was singled out in {percent(row['success'])} of "
+        f"Knowing where a person lives and works, to the cell, they were singled out in {percent(row['success'])} of "
         f"cases; in raw data in {percent(row['control'])} ({percent(row['control_ranked'])} if everybody's home and "
         "work place are worked out and compared)."
     )
@@ -143,7 +143,7 @@ class _Clock(NamedTuple):
     office: NDArray[np.bool_]
 
     def hours(self, boxes: NDArray[Any]) -> NDArray[np.int64]:
-        """Return the categories of each box: 0 (night) to 1 (office), or one of them; 1 to 0 if it is in neither."""
+        """Return the categories of each box: from 0 (night) to 1 (office), or only one; from 1 to 0 if in neither."""
         low, high = (boxes[:, column].astype(np.int64) - self.first for column in (0, 1))
         low, high = np.clip(low, 0, len(self.night)), np.clip(high + 1, 0, len(self.night))
         any_night, any_office = (
@@ -153,7 +153,7 @@ class _Clock(NamedTuple):
 
 
 def _clock(scene: Scene) -> _Clock:
-    """Tell the local hours of the slots of the period in which people have samples."""
+    """Find the night and office slots, in local time, of the period in which people have samples."""
     t = scene.people.t
     first, last = int(t.min(initial=np.iinfo(t.dtype).max)), int(t.max(initial=np.iinfo(t.dtype).min))
     if last - first > _SLOTS:
@@ -170,7 +170,7 @@ def _cell_number(x: NDArray[Any], y: NDArray[Any]) -> NDArray[np.int64]:
 
 
 class _Seen(NamedTuple):
-    """Who was in which cell, in which category of hours, how often; by user, category, x, y."""
+    """How often each user was in each cell in each category of hours; sorted by user, category, x, y."""
 
     user: NDArray[np.int64]
     category: NDArray[np.int64]
@@ -179,12 +179,12 @@ class _Seen(NamedTuple):
     times: NDArray[np.int64]
 
     def of(self, category: int) -> _Seen:
-        """Return those of one category."""
+        """Return the rows of one category."""
         return _Seen(*(column[self.category == category] for column in self))
 
 
 def _seen(people: Original, category: NDArray[np.int64], samples: NDArray[np.bool_]) -> _Seen:
-    """Count some of the samples by user, category and cell. Cost: a sort of one number a sample."""
+    """Count the chosen samples by user, category and cell. Cost: a sort of one number per sample."""
     rows = (spread(people.counts)[samples], category[samples], people.x[samples], people.y[samples])
     axes = axes_of(*rows)
     packed = np.sort(pack(axes, *rows))
@@ -194,18 +194,18 @@ def _seen(people: Original, category: NDArray[np.int64], samples: NDArray[np.boo
 
 
 def _visits(seen: _Seen, n_users: int) -> _Visits:
-    """Return the cells of each user, most samples first."""
-    order = np.lexsort((-seen.times, seen.user))  # stable: equal ones stay sorted by place
+    """Return the cells of each user, those with most samples first."""
+    order = np.lexsort((-seen.times, seen.user))  # stable: ties stay sorted by place
     return _Visits(starts_of(np.bincount(seen.user, minlength=n_users)), seen.x[order], seen.y[order])
 
 
 def _cell_matcher(seen: _Seen, n_users: int) -> SampleMatcher:
-    """Match raw samples by cell and category, not by time."""
+    """Return a matcher of raw samples by cell and category instead of time."""
     return SampleMatcher(starts_of(np.bincount(seen.user, minlength=n_users)), seen.category, seen.x, seen.y)
 
 
 def _as_many(cells: NDArray[np.int64], among: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Count, for each of `among` (0 for others), how many of them have the same row."""
+    """Count for each user in `among` how many users in `among` have the same row of cells; 0 for other users."""
     order = among[np.lexsort(cells[among].T)]
     group = np.cumsum(fresh(*cells[order].T)) - 1
     many = np.zeros(len(cells), dtype=np.int64)

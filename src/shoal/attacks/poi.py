@@ -1,4 +1,4 @@
-"""The attack `poi`: the places where people stay, looked for in what was published (Promesse, Sec. V-B)."""
+"""The attack `poi`: look in the release for the places where people stay (Promesse, Sec. V-B)."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 __all__ = ["POI", "StayPlaces", "places_of", "poi_attack", "poi_scores", "stays_of"]
 
 DIAMETER_M, STAY_S, MATCH_M = 200, 900, 100
-_BLOCK = 1 << 20  # fixes between two looks at Ctrl-C
+_BLOCK = 1 << 20  # fixes between two checks for Ctrl-C
 
 
 @dataclass(frozen=True, eq=False)
 class StayPlaces:
-    """Places in space (metres from the Earth's centre): trace t has those from offsets[t] to offsets[t+1]."""
+    """Places in space (metres from the Earth's centre); those of trace t are offsets[t]…offsets[t+1]-1."""
 
     offsets: NDArray[np.int64]
     x: NDArray[np.float64]
@@ -44,12 +44,12 @@ class StayPlaces:
 
     @property
     def counts(self) -> NDArray[np.int64]:
-        """How many places each trace has."""
+        """The number of places of each trace."""
         return np.diff(self.offsets)
 
     @property
     def tracks(self) -> SpaceTracks:
-        """The places as kernels take them."""
+        """The places in the form that kernels take."""
         return SpaceTracks(self.offsets, self.x, self.y, self.z)
 
 
@@ -63,13 +63,13 @@ def poi_attack(
     match_m: int = MATCH_M,
     run: Run = LOCAL,
 ) -> Outcome:
-    """Look for the places where people stay in what was published of their traces.
+    """Look in the release for the places where people stay.
 
-    A stay is a run of fixes within `diameter_m` for `stay_s` at least; stays near each other are one place. Places
+    A stay is a run of fixes within `diameter_m` for at least `stay_s`; stays near each other are one place. Places
     found in a record are matched with those of the trace it was made of, within `match_m`. Output: precision, recall
-    and F-score (Promesse, Def. 2-4), the mean over traces that have places; `success` is the share of these traces of
-    which a place was found. The control finds all of them: it is the same extraction on the raw data.
-    Guarantee: nothing is left to chance. Cost: linear in the number of fixes.
+    and F-score (Promesse, Def. 2-4), the mean over traces that have places. `success` is the share of these traces for
+    which at least one place was found. The control finds all places: it is the same extraction on the raw data.
+    Guarantee: deterministic. Cost: linear in the number of fixes.
     """
     settings = {"diameter_m": diameter_m, "stay_s": stay_s, "match_m": match_m}
     scores = poi_scores(pairs, **settings, run=run)
@@ -90,14 +90,14 @@ def poi_attack(
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """Places per trace: real ones, those found in what was published, and real ones that these match."""
+    """Numbers of places per trace: real ones, those found in the release, and real ones matched by these."""
 
     real: NDArray[np.int64]
     published: NDArray[np.int64]
     matched: NDArray[np.int64]
 
     def means(self) -> dict[str, float | None]:
-        """Return precision, recall and F-score, the mean over traces that have places; None if there are no such."""
+        """Return precision, recall and F-score, the mean over traces that have places; None if no trace has."""
         some = self.real > 0
         matched, real, published = self.matched[some], self.real[some], self.published[some]
         if not len(real):
@@ -112,7 +112,7 @@ class Scores:
 def poi_scores(
     pairs: Pairs, *, diameter_m: int = DIAMETER_M, stay_s: int = STAY_S, match_m: int = MATCH_M, run: Run = LOCAL
 ) -> Scores:
-    """Count, for each original trace, its places and what was published of them."""
+    """Count for each original trace its places, the places found in the release, and those that match."""
     traces = pairs.require_owners("the attack poi")
     if min(diameter_m, stay_s, match_m) < 1:
         raise SettingsError("a place has a diameter, a stay lasts, and matching has a distance: give them above zero")
@@ -120,7 +120,7 @@ def poi_scores(
         how: dict[str, Any] = {"diameter_m": diameter_m, "stay_s": stay_s, "run": run, "advance": advance}
         real = places_of(pairs.original, **how)
         seen = places_of(pairs.published, **how)
-    # The records of a trace together, in the order of the traces.
+    # Put the records of a trace together, in the order of the traces.
     order = np.argsort(traces, kind="stable")
     _, rows = take_lists(seen.offsets, order)
     per_trace = np.bincount(traces, weights=seen.counts, minlength=len(pairs.original)).astype(np.int64)
@@ -138,7 +138,7 @@ def places_of(
     run: Run = LOCAL,
     advance: Callable[[float], None] = lambda _: None,
 ) -> StayPlaces:
-    """Return the places where traces stay: stays within half the diameter of each other are one."""
+    """Return the places where traces stay; stays within half the diameter of each other are one place."""
     x, y, z = (np.empty(len(traces.ms)) for _ in range(3))
     size = len(traces.ms)
     ranges = [(start, min(start + _BLOCK, size)) for start in range(0, size, _BLOCK)]
@@ -165,7 +165,7 @@ def stays_of(
     run: Run = LOCAL,
     advance: Callable[[float], None] = lambda _: None,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return how many stays each trace has, and the rows from which and up to which (left out) they last.
+    """Return the number of stays of each trace, and the first row and the row after the last of each stay.
 
     Coordinates are geocentric metres or, if `flat`, those of a plane with z = 0.
 
@@ -193,7 +193,7 @@ def stays_of(
 
 
 def _means(column: NDArray[np.float64], starts: NDArray[np.int64], stops: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the mean of some runs of rows."""
+    """Return the mean of each run of rows, start…stop-1."""
     if not len(starts):
         return np.empty(0)
     offsets = offsets_of(stops - starts)

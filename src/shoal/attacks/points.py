@@ -1,4 +1,4 @@
-"""The attack `points`: a few random samples of the victim are known, and records that fit are looked for."""
+"""The attack `points`: look for the records that fit a few random samples of the victim."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def points_attack(
 ) -> Outcome:
     """Single people out by `points` random samples (None: a row for each of 1…10), place and time to the granule.
 
-    Input: a scene, how many victims to draw, the seed of all draws. Output: per number of points the share of
-    victims for whom one person is left, and the candidates. A victim with fewer samples is known by all of them;
+    Input: a scene, how many victims to draw, the seed of all draws. Output: for each number of points the share of
+    victims with one candidate only, and the numbers of candidates. Of a victim with fewer samples all are known.
     p points are the first p of the same draw. Control: the same points among everybody's raw samples.
     Cost: a search in an index of boxes per victim and row, and one sort of all raw samples.
     """
@@ -57,7 +57,7 @@ def points_attack(
 def _messages(rows: list[dict[str, float]]) -> tuple[str, ...]:
     row = next((row for row in rows if row["points"] == 4), rows[-1])
     said = (
-        f"Knowing {row['points']} random points of a person, place and time, she was singled out in "
+        f"Knowing {row['points']} random points of a person, place and time, they were singled out in "
         f"{percent(row['success'])} of cases; in raw data in {percent(row['control'])}."
     )
     return (said,)

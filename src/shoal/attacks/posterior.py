@@ -1,4 +1,4 @@
-"""Which candidate is it? A conditional logit over each victim's candidates, calibrated, and what it leaves open."""
+"""A calibrated conditional logit over each victim's candidates, and how many people its posterior leaves."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ __all__ = ["Choices", "Model", "contrasts", "effective_sizes", "expected_hits", 
 
 _PENALTIES = (1.0, 0.1, 0.01, 0.001)  # of squared weights, strongest first
 _ITERATIONS = 150
-_HELD_OUT = 4  # one in so many is kept from the weights, to choose the penalty and the temperature
+_HELD_OUT = 4  # one victim in so many is held out to choose the penalty and the temperature
 _FLAT = 100.0
 
 
 @dataclass(frozen=True, eq=False)
 class Choices:
-    """The candidates of some victims: those of victim v are `ends[v]` … `ends[v + 1]`, at least one each.
+    """The candidates of some victims: those of victim v are `ends[v]` … `ends[v + 1] - 1`, at least one for each.
 
-    A candidate is a kind of record; `weights` people were published as it, who can't be told apart.
+    A candidate is a kind of record; `weights` people were published as this kind and can't be told apart.
     """
 
     ends: NDArray[np.int64]
@@ -49,7 +49,7 @@ class Choices:
         return np.bincount(self.victim, weights=values, minlength=len(self)).astype(np.float64)
 
     def take(self, victims: NDArray[np.int64]) -> tuple[Choices, NDArray[np.int64]]:
-        """Return some victims' choices, and which candidates these are."""
+        """Return the choices of these victims, and the rows of their candidates."""
         counts = np.diff(self.ends)[victims]
         ends = starts_of(counts)
         rows = np.arange(ends[-1]) + (self.ends[:-1][victims] - ends[:-1])[spread(counts)]
@@ -58,21 +58,22 @@ class Choices:
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """Scores of candidates: linear in the contrasts, each divided by its scale, all by the temperature."""
+    """A model that scores candidates: linear in the contrasts, each divided by its scale, all by the temperature."""
 
     weights: NDArray[np.float64]
     scale: NDArray[np.float64]
     temperature: float = 1.0
 
     def scores(self, columns: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Score candidates."""
+        """Return the score of each candidate."""
         return columns @ (self.weights / self.scale / self.temperature)
 
 
 def contrasts(columns: NDArray[np.float64], choices: Choices) -> NDArray[np.float64]:
-    """Compare each feature with the victim's other candidates: its excess over their mean, its rank, the extremes.
+    """Compare each feature among a victim's candidates: its excess over the mean, its rank, and whether it is extreme.
 
-    Input: a row for each candidate. Output: three columns for each. Ranks are between -½ and ½, ties in the middle.
+    Input: a row for each candidate. Output: three columns for each feature. Ranks are from -½ to ½; ties share the mean
+    of their ranks.
 
     >>> three = Choices(np.array([0, 3]), np.ones(3, dtype=np.int64))
     >>> contrasts(np.array([[5.0], [2.0], [2.0]]), three).tolist()
@@ -99,7 +100,7 @@ def contrasts(columns: NDArray[np.float64], choices: Choices) -> NDArray[np.floa
 
 
 def posterior(scores: NDArray[np.float64], choices: Choices) -> NDArray[np.float64]:
-    """Return the probability of each candidate: the softmax of the scores, times the people published as it.
+    """Return the probability of each candidate: the softmax of the scores, weighted by the people published as it.
 
     >>> two = Choices(np.array([0, 2]), np.array([3, 1]))
     >>> posterior(np.zeros(2), two).tolist()
@@ -110,9 +111,10 @@ def posterior(scores: NDArray[np.float64], choices: Choices) -> NDArray[np.float
 
 
 def expected_hits(scores: NDArray[np.float64], truth: NDArray[np.bool_], choices: Choices) -> NDArray[np.float64]:
-    """Return each victim's chance to be found by whoever takes a best-scored record, one of equals at random.
+    """Return the probability that each victim is found by an adversary who takes the best-scored record.
 
-    Equals are identical records as well as ties; computed, not drawn, so that chance adds no noise.
+    Among identical records and ties one is taken at random. The probability is computed and not drawn, so that it has
+    no noise.
 
     >>> groups = Choices(np.array([0, 2]), np.array([5, 2]))
     >>> expected_hits(np.array([1.0, 0.0]), np.array([True, False]), groups).tolist()
@@ -123,7 +125,7 @@ def expected_hits(scores: NDArray[np.float64], truth: NDArray[np.bool_], choices
 
 
 def effective_sizes(chances: NDArray[np.float64], choices: Choices) -> NDArray[np.float64]:
-    """Return 2 to the entropy of each victim's posterior over records: among how many she is hidden, in effect.
+    """Return 2 to the entropy of each victim's posterior over records: among how many people they are hidden in effect.
 
     >>> effective_sizes(np.ones(1), Choices(np.array([0, 1]), np.array([5]))).round(9).tolist()
     [5.0]
@@ -133,13 +135,13 @@ def effective_sizes(chances: NDArray[np.float64], choices: Choices) -> NDArray[n
 
 
 def fit(columns: NDArray[np.float64], truth: NDArray[np.bool_], choices: Choices) -> Model:
-    """Learn which candidate is the own record, from victims of whom it is known.
+    """Fit a model of which candidate is the own record, from victims whose own record is known.
 
-    Input: contrasts, and which candidate it is; victims whose own record is none of them are left out. The penalty is
-    the one, and the temperature that by which the scores must be divided, under which victims kept apart are
-    best explained (log-likelihood). Output: a Model; one that scores nothing if that explains them as well, to within
-    a standard error: who finds nothing to learn guesses.
-    Guarantee: deterministic. Cost: five penalised maximum-likelihood fits by L-BFGS.
+    Input: the contrasts, and which candidate is the own record. Victims whose own record is not a candidate are left
+    out. The penalty and the temperature (the scores are divided by it) are those with the greatest log-likelihood of
+    held-out victims.
+    Output: a Model. Its scores are all zero (a guess) if that explains the held-out victims as well, to within a
+    standard error. Guarantee: deterministic. Cost: five penalised maximum-likelihood fits by L-BFGS.
     """
     useful = np.flatnonzero((choices.total(truth) > 0) & (np.diff(choices.ends) > 1))
     choices, rows = choices.take(useful)
@@ -169,7 +171,7 @@ def held_out_scores(
 ) -> NDArray[np.float64]:
     """Score every victim's candidates by a model that was fitted to the victims of the other folds only.
 
-    Victims of fold -1 are there to learn from only; their scores are 0.
+    Victims of fold -1 are only learned from; their scores are 0.
     """
     scores = np.zeros(len(columns))
     for number in range(int(fold.max(initial=-1)) + 1):
@@ -187,7 +189,7 @@ def _maximise(
     penalty: float,
     start: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Return the weights of the greatest penalised likelihood."""
+    """Return the weights with the greatest penalised likelihood."""
     from scipy.optimize import minimize
 
     def loss(weights: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
@@ -211,7 +213,7 @@ def _surprises(scores: NDArray[np.float64], truth: NDArray[np.bool_], choices: C
 
 
 def _temperature(scores: NDArray[np.float64], truth: NDArray[np.bool_], choices: Choices) -> float:
-    """Return the number by which scores must be divided to be calibrated."""
+    """Return the number to divide scores by so that the posterior is calibrated."""
     from scipy.optimize import minimize_scalar
 
     def loss(log: float) -> float:

@@ -1,4 +1,4 @@
-"""What an adversary adds who knows everybody's samples: who else a record covers, and our own k-merge run again."""
+"""Features for an adversary who knows everybody's samples: who else a record covers, and the k-merge run again."""
 
 from __future__ import annotations
 
@@ -28,20 +28,21 @@ __all__ = ["rival_features"]
 _SAMPLES = 2_000_000  # of pairs laid out at a time
 _SAMPLES_PER_MERGE_RANGE = 200_000
 _MOST_MERGED = 40  # people; a record that covers more is not merged again
-# What is compared with the others whom a record covers: it follows its owner more closely than them.
+# Features compared with those of the others whom a record covers: a record follows its owner more closely.
 _COMPARED = ("cost_ratio", "log_cost_ratio", "savings_shrinking", "saving_shrinking", "faces_time", "tight")
 
 
 def rival_features(
     people: Original, records: Records, users: NDArray[np.int64], kinds: NDArray[np.int64], *, run: Run = LOCAL
 ) -> Features:
-    """Describe pairs of a user and a record that covers her by all whom the record covers.
+    """Describe pairs of a user and a record that covers them, by all people whom the record covers.
 
-    Input: pairs by user. Output: for each pair the number of people covered (`reach`) and the mean number of records
-    that these are covered by; the faces of its boxes that she touches, shared with those who touch them too, and
-    those she touches alone; how she compares with the others (`_COMPARED`); and her regret: by how much the record
-    costs her more than the k-merge of all it covers with her as the owner (0 where more than 40 are covered; `merged`
-    says which). An owner's regret is exactly 0: whoever else happens to be covered leaves the optimum as it is.
+    Input: pairs sorted by user. Output, for each pair: the number of people covered (`reach`) and the mean number of
+    records that cover these people; the faces of the boxes that the user touches, shared with others who touch them,
+    and those that only the user touches; how the user compares with the others (`_COMPARED`); and the regret: by how
+    much more the record costs the user than the k-merge of all it covers with the user as the owner (0 where more than
+    40 are covered; `merged` says which are computed). An owner's regret is exactly 0: people who are covered by
+    accident do not change the optimum.
     Cost: a search of all users among these records, a pass over all pairs found, and a k-merge for each pair.
     """
     chosen = distinct(kinds)
@@ -80,7 +81,7 @@ def _compared(
     order: NDArray[np.int64],
     ends: NDArray[np.int64],
 ) -> NDArray[np.float64]:
-    """Return the contrasts of the users whom a record covers with each other, record by record."""
+    """Return the contrasts among the users whom each record covers, record by record."""
     all_features = victim_features(people, records, who, which)
     columns = np.stack([all_features[name] for name in FEATURES if name in _COMPARED], axis=1)
     return contrasts(columns[order], Choices(ends, np.ones(len(order), dtype=np.int64)))
@@ -94,7 +95,7 @@ def _contested_faces(
     users: NDArray[np.int64],
     kinds: NDArray[np.int64],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Give, per pair, the mean share she has in a face (touched by n people: 1/n), and how many are hers alone."""
+    """Return the user's mean share in a face (1/n if n people touch it), and the share of faces only they touch."""
     touching = np.zeros(records.boxes.shape, dtype=np.int32)
     for part in blocks(people.counts[who] + records.counts[which], _SAMPLES):
         laid = lay_out(people, records, who[part], which[part])
@@ -118,7 +119,7 @@ def _regrets(
     ends: NDArray[np.int64],
     run: Run,
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return what each record costs a user beyond the least it could, relative to that; and where it was computed."""
+    """Return how much more each record costs the user than the least cost, as a ratio; and where it was computed."""
     merged = np.diff(ends)[kinds] <= _MOST_MERGED
     regret = np.zeros(len(users))
     pairs = np.flatnonzero(merged)

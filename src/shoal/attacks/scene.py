@@ -1,4 +1,4 @@
-"""Scene: everything an attack is played with. The people, what was published about them, and who is who for scoring."""
+"""Scene: the input of an attack. The people, the records published, and who owns each record, for scoring."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Scene:
 
     `people` are everybody's samples on the release's grid, in absolute granules. `records` are what was published,
     each kind of identical records once (`records.unique`, weighing as many people as were published as it). `k` is
-    the promised one, None if nobody says. `suppressed` says that samples may be missing from the records.
+    the promised one, None if it is not known. `suppressed` says that samples may be missing from the records.
     With the audit, for scoring only: `owner[r]` is the user published as record r (one of them, if the release is
     compact), `own[u]` the record of user u (-1: not published), and `members` the users merged into each record:
     record r has `members[1][members[0][r]:members[0][r + 1]]`, ascending.
@@ -65,23 +65,23 @@ class Scene:
 
     @property
     def promise(self) -> float | None:
-        """The chance that an adversary has at most, by the promise: 1/k."""
+        """The greatest chance of success that the promise leaves to an adversary: 1/k."""
         return None if self.k is None else 1 / self.k
 
     @cached_property
     def matcher(self) -> BoxMatcher:
-        """What finds the kinds of records (`records.unique`) that hold given points; made once."""
+        """The matcher that finds the kinds of records (`records.unique`) that hold given points; made once."""
         return BoxMatcher(self.records.unique)
 
     @cached_property
     def raw(self) -> SampleMatcher:
-        """The same for raw data: which users have given points among their samples, to the granule; made once."""
+        """The matcher of raw data, which finds the users who have given points, to the granule; made once."""
         people = self.people
         return SampleMatcher(people.offsets, people.t, people.x, people.y)
 
     @cached_property
     def published(self) -> Original:
-        """The people with those of their samples that were published, as far as the audit tells; else all."""
+        """The people with their published samples only, if the audit says which these are; else with all samples."""
         people = self.people
         if not self.suppressed or self.own is None:
             return people
@@ -91,15 +91,15 @@ class Scene:
         return people.keep(held & (self.own[user] >= 0))
 
     def require_audit(self, attack: str) -> None:
-        """Raise CannotCheck if nobody says whose record is whose."""
+        """Raise CannotCheck if there is no audit that says who owns each record."""
         if self.own is None:
             raise CannotCheck(f"the attack {attack} is scored with the private audit file; give --audit")
 
     def control(self) -> Scene:
-        """Return the positive control as a release: everybody's raw samples under a pseudonym, record u is user u's.
+        """Return the positive control as a release: everybody's raw samples under a pseudonym; record u is of user u.
 
-        Each sample is a box of one granule; samples of one user in one slot share a box, so that boxes are disjoint
-        in time as those of a release are.
+        Each sample is a box of one granule. Samples of one user in one slot share a box, so that boxes are disjoint
+        in time, like those of a release.
         """
         people, n = self.people, len(self.people)
         offsets, boxes = _slot_boxes(people)
@@ -119,7 +119,7 @@ class Scene:
 
 
 def _slot_boxes(people: Original) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """Return each user's samples as boxes, those of one slot together."""
+    """Return each user's samples as boxes, one box for each slot."""
     first = np.flatnonzero(fresh(spread(people.counts), people.t)) if len(people.t) else np.empty(0, np.int64)
     boxes = np.empty((len(first), 6), dtype=people.t.dtype)
     boxes[:, 0] = boxes[:, 1] = people.t[first]
@@ -131,7 +131,7 @@ def _slot_boxes(people: Original) -> tuple[NDArray[np.int64], NDArray[Any]]:
 
 
 def draw_victims(eligible: NDArray[np.int64], victims: int, chance: np.random.Generator) -> NDArray[np.int64]:
-    """Draw so many of the eligible users (or all, if there are fewer), ascending.
+    """Draw `victims` of the eligible users (all, if there are fewer); return them ascending.
 
     >>> len(draw_victims(np.arange(50), 9, np.random.default_rng(0)))
     9
@@ -150,14 +150,14 @@ def open_scene(
     k: int | None = None,
     run: Run = LOCAL,
 ) -> Scene:
-    """Read what an attack is played with.
+    """Read the original, the release and the audit into a scene.
 
     Input: the original (files with the reading `options` of the release, or Trajectories on its grid) and the
-    release (a file with at least the box columns, or one in memory). Where the file does not say on which grid it
-    is, `options` must: crs, cell, slot. The `audit` says who is who; a release in memory may know by itself.
+    release (a file with at least the box columns, or one in memory). If the file does not state its grid, `options`
+    must state it: crs, cell, slot. The `audit` says who owns each record; a release in memory may know it itself.
     `k` may ask for more than is claimed.
-    Output: a Scene. Raises CannotCheck if something can't be read or does not belong together, TooLarge if
-    everybody does not fit into memory. Cost: reading both, and a sort of the records.
+    Output: a Scene. Raises CannotCheck if something can't be read or does not belong together, TooLarge if the
+    people do not fit into memory. Cost: reading both, and a sort of the records.
     """
     with run.stage("reading the release"):
         seen = open_release(release)
@@ -186,7 +186,7 @@ def open_scene(
 
 
 def _header(seen: SeenRelease, original: Any, options: ReadOptions | None) -> Header:
-    """Return what a release says about itself or, if it says nothing, what the caller says."""
+    """Return the header that a release states or, if it states nothing, one from the options of the caller."""
     header = seen.header
     if header is None and seen.stated is None:
         return foreign_header(original, options)
@@ -196,7 +196,7 @@ def _header(seen: SeenRelease, original: Any, options: ReadOptions | None) -> He
 
 
 def _records(seen: SeenRelease, header: Header, run: Run) -> Catalogue:
-    """Return the boxes; raises CannotCheck if some can't be read."""
+    """Return the records of the release; raises CannotCheck if some boxes can't be read."""
     findings = Findings()
     scan = seen.boxes(findings, header.grid, run=run)
     if scan is None:

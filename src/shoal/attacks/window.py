@@ -1,4 +1,4 @@
-"""The attack `window`: all that the victim did during some time is known; who fits, and what is learned beyond."""
+"""The attack `window`: the adversary knows all samples of the victim during some time, and learns others from them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _TAUS_S = (3_600, 6 * 3_600, 24 * 3_600)
 
 
 class _KnownWindows(NamedTuple):
-    """A window of each victim: the slots first…last, and which of her samples (rows of everybody's) are inside."""
+    """A window of each victim: the slots first…last, and the victim's samples inside, rows start…stop-1."""
 
     victims: NDArray[np.int64]
     first: NDArray[np.int64]
@@ -38,10 +38,11 @@ class _KnownWindows(NamedTuple):
 
 
 class _Learned(NamedTuple):
-    """What all candidates agree on.
+    """The knowledge that all candidates agree on.
 
-    Per victim the share of samples outside the window that all hold, and how far the unbroken run of them reaches
-    on the better side, in slots; per such sample side and duration of the hull of their boxes, in granules.
+    For each victim: the share of samples outside the window that all candidates hold, and how far the unbroken run of
+    such samples reaches on the longer side, in slots. For each such sample: side and duration of the hull of the
+    candidates' boxes, in granules.
     """
 
     share: NDArray[np.float64]
@@ -59,14 +60,15 @@ def window_attack(
     epsilon_s: int | None = None,
     run: Run = LOCAL,
 ) -> Outcome:
-    """Single people out by all their samples of `tau_s` seconds (None: 1 h, 6 h, 24 h), then look beyond.
+    """Single people out by all their samples of `tau_s` seconds (None: 1 h, 6 h, 24 h); measure what else is learned.
 
-    The window starts at a random sample of the victim. Candidates hold all samples in it and have no box wholly
-    inside it without one of them: the adversary knows that there is no other. Learned beyond it is what ALL
-    candidates agree on: the share of the victim's other samples that each of them holds in some box, the longest
-    unbroken run of them right before or after the window (`epsilon_s`: the share of victims with a longer one), and
-    how fine: side and duration of the hull of the candidates' boxes. Control: the same on raw samples.
-    Cost: a search per victim, and a look into each candidate for each sample until some candidate lacks it.
+    The window starts at a random sample of the victim. Candidates hold all samples in it. They have no box wholly
+    inside the window without one of these samples: the adversary knows that there are no others. The adversary learns
+    what ALL candidates agree on: the share of the victim's other samples that each candidate holds in some box, the
+    longest unbroken run of such samples right before or after the window (`epsilon_s`: the share of victims with a
+    longer one), and the precision: side and duration of the hull of the candidates' boxes. Control: the same on raw
+    samples.
+    Cost: a search per victim, and a lookup in each candidate for each sample until some candidate lacks it.
     """
     taus = _TAUS_S if tau_s is None else (tau_s,)
     if min(taus) < 1 or (epsilon_s is not None and epsilon_s < 0):
@@ -93,7 +95,7 @@ def window_attack(
 
 
 def _windows(people: Original, victims: NDArray[np.int64], at: NDArray[np.int64], slots: int) -> _KnownWindows:
-    """Return windows that begin with the slots of these samples."""
+    """Return the windows of this many slots that begin with the slots of the samples `at`."""
     first = people.t[at].astype(np.int64)
     last = first + slots - 1
     user = spread(people.counts[victims])
@@ -107,7 +109,7 @@ def _windows(people: Original, victims: NDArray[np.int64], at: NDArray[np.int64]
 def _play(
     scene: Scene, matcher: Matcher, windows: _KnownWindows, epsilon_s: int | None, run: Run
 ) -> tuple[NDArray[np.int64], dict[str, Any]]:
-    """Return the candidates of each victim, counted in people, and what is learned beyond the window."""
+    """Return the number of people who are candidates of each victim, and what is learned beyond the window."""
     query, kind = _candidates(scene.published, matcher, windows, run)
     people = np.bincount(query, weights=matcher.weights[kind], minlength=len(windows.victims)).astype(np.int64)
     learned = _learn(scene.published, matcher, windows, query, kind)
@@ -127,7 +129,7 @@ def _play(
 def _candidates(
     people: Original, matcher: Matcher, windows: _KnownWindows, run: Run
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return (victim, kind), by victim, where the kind holds what is known and nothing that it rules out."""
+    """Return the candidates as (victim, kind), sorted by victim; see `window_attack`."""
     n = windows.stop - windows.start
     rows = np.arange(int(n.sum())) + (windows.start - starts_of(n)[:-1])[spread(n)]
     known = KnownPoints(starts_of(n), people.t[rows], people.x[rows], people.y[rows])
@@ -144,7 +146,7 @@ def _candidates(
 def _nothing_else(
     matcher: Matcher, windows: _KnownWindows, known: KnownPoints, query: NDArray[np.int64], kind: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Say which kinds have no box wholly inside the window without a known sample."""
+    """Return which kinds have no box wholly inside the window without a known sample."""
     low, high = matcher.within(kind, windows.first[query], windows.last[query])
     counts = np.diff(known.offsets)[query]
     pair = spread(counts)
@@ -159,7 +161,7 @@ def _nothing_else(
 def _learn(
     people: Original, matcher: Matcher, windows: _KnownWindows, query: NDArray[np.int64], kind: NDArray[np.int64]
 ) -> _Learned:
-    """Find the samples outside the window that all candidates hold; only of victims who have candidates."""
+    """Find the samples outside the window that all candidates hold, for victims who have candidates."""
     counts = np.bincount(query, minlength=len(windows.victims))
     begun = starts_of(counts)
     first, end = people.offsets[windows.victims], people.offsets[windows.victims + 1]
@@ -170,7 +172,7 @@ def _learn(
     trying, held_by_all = np.arange(len(row)), [np.empty(0, np.int64)]
     hull = np.tile(np.array([2**62, -(2**62)] * 3), (len(row), 1))
     rank = 0
-    while len(trying):  # one candidate after the other, with the samples that all before it hold
+    while len(trying):  # one candidate after the other, with the samples that all candidates before it hold
         at = row[trying]
         box = matcher.find(kind[begun[victim[trying]] + rank], people.t[at], people.x[at], people.y[at])
         held, rank = trying[box >= 0], rank + 1
@@ -196,11 +198,11 @@ def _longest_run(
     row: NDArray[np.int64],
     common: NDArray[np.bool_],
 ) -> NDArray[np.int64]:
-    """Return how far, in slots, the unbroken run of common samples reaches from the window, on the better side."""
+    """Return how far, in slots, the unbroken run of common samples reaches from the window, on the longer side."""
     run = np.zeros(len(windows.victims), dtype=np.int64)
     after = row >= windows.stop[victim]
     for side in (after, ~after):
-        # The row next to the window that is not common ends the run.
+        # The run ends at the row nearest to the window that is not common.
         broken = np.flatnonzero(side & ~common)
         away = np.where(side, np.where(after, row - windows.stop[victim], windows.start[victim] - 1 - row), 0)
         limit = np.full(len(run), np.iinfo(np.int64).max)
@@ -222,8 +224,8 @@ def _median(values: NDArray[Any]) -> float | None:
 
 def _message(row: dict[str, Any]) -> str:
     return (
-        f"Knowing all that a person did during {row['tau_s'] / 3600:g} h, she was singled out in "
-        f"{percent(row['success'])} of cases (raw data: {percent(row['control'])}). {percent(row['learned'])} of her "
+        f"Knowing all that a person did during {row['tau_s'] / 3600:g} h, they were singled out in "
+        f"{percent(row['success'])} of cases (raw data: {percent(row['control'])}). {percent(row['learned'])} of their "
         "other samples were in boxes of all candidates, which together are wider than "
         f"{row['side_km_median'] or 0:.1f} km in half of all cases (raw data: {percent(row['control_learned'])}, exact)"
         "."

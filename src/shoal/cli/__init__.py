@@ -1,4 +1,4 @@
-"""The command line: thin. `main` is what the `shoal` command calls."""
+"""The command line, a thin layer over the library. The `shoal` command calls `main`."""
 
 from shoal.cli.app import main
 

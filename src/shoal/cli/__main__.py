@@ -1,4 +1,4 @@
-"""`python -m shoal.cli` is the `shoal` command."""
+"""Run the `shoal` command as `python -m shoal.cli`."""
 
 from shoal.cli.app import main
 

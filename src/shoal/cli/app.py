@@ -1,4 +1,4 @@
-"""The commands, and what a person sees when one fails. Commands are imported only when they are called."""
+"""The commands, and the messages when one fails. A command is imported only when it is called."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ app = App(
     help_epilogue="Start with: shoal demo",
 )
 app.meta.suppress_keyboard_interrupt = False
-# The texts stand here and not at the functions, so that help imports none of them.
+# The texts are here and not at the functions, so that `--help` imports no command.
 _COMMANDS = {
     "demo": (
         (
-            "Tell the whole story on a generated town, in ./shoal-demo/.\n\n"
+            "Show all steps on a generated town, in ./shoal-demo/.\n\n"
             "Generates a town, shows how exposed its people are, hides them among k and verifies the release."
         ),
         "[OPTIONS]",
@@ -54,7 +54,7 @@ _COMMANDS = {
     ),
     "inspect": (
         (
-            "Say what is in a file and whether it would read.\n\n"
+            "Show what is in a file and whether it can be read.\n\n"
             "Users, samples, period, area, and what would be dropped and why. Places and times are given roughly "
             "(tenths of a degree, whole days); nobody's own data is shown."
         ),
@@ -99,8 +99,8 @@ _COMMANDS = {
     ),
     "attack": (
         (
-            "Play the adversary against a release, and against raw data beside it.\n\n"
-            "Draws victims, gives the adversary what the attack says they know, and tells how often they win, how many "
+            "Attack a release as an adversary would, and the raw data for comparison.\n\n"
+            "Draws victims, gives the adversary what the attack says they know, and shows how often they win, how many "
             "people are left, and what was promised. Exits 1 if the release breaks its promise. Give the reading "
             "options that the release was made with; for another tool's release, with the box columns only, also "
             "--crs, --cell and --slot. A saved table holds only aggregates."
@@ -110,7 +110,7 @@ _COMMANDS = {
     ),
     "evaluate": (
         (
-            "Measure what a release is still good for.\n\n"
+            "Measure how useful a release still is.\n\n"
             "Range queries, the distance of published points from the original route (with --audit), and "
             "compression, as Promesse measures them; of a box, its middle counts. Give the reading options that the "
             "release was made with. Only aggregates are shown or saved."
@@ -162,7 +162,7 @@ def _launch(
 
 
 def _toml(path: Path) -> dict[str, Any]:
-    """Read a configuration file; lists and tables of settings become the text that their flags take."""
+    """Read a configuration file; lists and tables become the text that the flags take."""
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError:
@@ -182,7 +182,7 @@ def _as_text(value: Any) -> Any:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line; exits 0 (done, holds), 1 (does not hold), 2 (could not), 130 (Ctrl-C)."""
+    """Run the command line; exits with 0 (done, or the claim holds), 1 (it does not), 2 (failed) or 130 (Ctrl-C)."""
     tokens = sys.argv[1:] if arguments is None else arguments
     if arguments is None:
         heed_signals()
@@ -194,7 +194,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _failed(tokens: list[str], error: BaseException) -> int:
-    """Say in one line what went wrong, never a value of the data; give the exit code."""
+    """Print in one line what went wrong, never a value of the data; return the exit code."""
     kind, message, code = type(error).__name__, str(error), FAILED
     if isinstance(error, KeyboardInterrupt) or signal_number() is not None:
         kind, message = "Interrupted", message if isinstance(error, KeyboardInterrupt) and message else "stopped"
@@ -224,7 +224,7 @@ def _say_failure(tokens: list[str], kind: str, message: str) -> None:
 
 
 def _where(error: BaseException) -> str:
-    """Name the innermost place of ours that an unexpected error came through."""
+    """Return the innermost line of shoal's own code that an unexpected error came through."""
     place, trace = "shoal", error.__traceback__
     while trace is not None:
         file = Path(trace.tb_frame.f_code.co_filename)

@@ -18,7 +18,7 @@ from shoal.units import parse_metres, parse_seconds
 
 __all__ = ["attack"]
 
-# How columns are called on the screen; the others by their names.
+# Printed names of columns; the others keep their own names.
 _WORDS = {
     "success": "won",
     "control": "raw data",
@@ -41,7 +41,7 @@ _SHARES = {
 }
 _UNITS = {"h", "min", "s", "km", "m"}
 _TRIPLE = ("_min", "_median", "_mean")
-# Beside the share on raw data its candidates tell little; they are in the saved table.
+# The candidates on raw data add little to the share, so they are only in the saved table.
 _UNSHOWN = ("control_candidates", "control_run", "control_side", "control_duration", "run_h_mean")
 
 
@@ -49,12 +49,12 @@ _SETTINGS = {name: setting for one in ATTACKS.values() for name, setting in one.
 
 
 def _flag_name(setting: str) -> str:
-    """Return what a setting is called on the command line: without its unit."""
+    """Return the name of a setting on the command line, without its unit."""
     return setting.removesuffix("_s").removesuffix("_m")
 
 
 def _flag(name: str) -> tuple[str, Any, Any]:
-    """Return the flag of a setting, with the attacks that take it in its help."""
+    """Return the flag of a setting; its help names the attacks that take it."""
     setting, having = _SETTINGS[name], [one.name for one in ATTACKS.values() if name in one.settings]
     about = Parameter(help=f"{', '.join(having)}: {setting.help}")
     return _flag_name(name), Annotated[(str if setting.unit else setting.kind) | None, about], field(default=None)
@@ -63,7 +63,7 @@ def _flag(name: str) -> tuple[str, Any, Any]:
 if TYPE_CHECKING:
 
     class AttackFlags:
-        """The settings of all attacks; those that are played take their own and refuse others."""
+        """The settings of all attacks; a setting that none of the chosen attacks takes is refused."""
 
 else:
     AttackFlags = Parameter(name="*")(
@@ -79,21 +79,23 @@ else:
 
 def attack(
     *paths: Annotated[Path, Parameter(help="ORIGINAL... RELEASE: what the release was made of; last, the release.")],
-    attack: Annotated[str, Parameter(help=f"Which, with commas: {', '.join(ATTACKS)}; or all.")] = "points",
+    attack: Annotated[str, Parameter(help=f"Attacks, separated by commas: {', '.join(ATTACKS)}; or all.")] = "points",
     settings: AttackFlags = AttackFlags(),  # noqa: B008  frozen
     other: Annotated[Path | None, Parameter(help="A second release, for intersection.")] = None,
     other_original: Annotated[Path | None, Parameter(help="What the second one was made of, if not the same.")] = None,
     other_audit: Annotated[Path | None, Parameter(help="The private audit file of the second release.")] = None,
     victims: Annotated[int, Parameter(help="How many people to attack, drawn at random.")] = 1000,
-    seed: Annotated[int, Parameter(help="Of all draws: the same seed, the same figures.")] = 0,
+    seed: Annotated[int, Parameter(help="Seed of all draws: the same seed gives the same figures.")] = 0,
     k: Annotated[int | None, Parameter(help="What should hold, if the release does not say.")] = None,
-    audit: Annotated[Path | None, Parameter(help="The private audit file: who is who, to keep the score.")] = None,
+    audit: Annotated[
+        Path | None, Parameter(help="The private audit file: who is in which record, to count correct guesses.")
+    ] = None,
     output: Annotated[Path | None, Parameter(help="Save the table: .csv, .json or .parquet.")] = None,
     overwrite: Annotated[bool, Parameter(help="Replace an existing table.")] = False,
     reading: Reading = Reading(),  # noqa: B008  frozen
     running: Running = Running(),  # noqa: B008  frozen
 ) -> int:
-    """Play the adversary; 0 the promise was kept, 1 it was not, 2 (raised) could not be played."""
+    """Attack a release; return 0 if the promise was kept, 1 if not. Raises (exit code 2) if it can't be attacked."""
     if len(paths) < 2:
         raise SettingsError("name the ORIGINAL and, last, the RELEASE: shoal attack events.csv release.parquet")
     named = _named(attack) or (["poi"] if open_release(paths[-1]).layout == "points" else [])
@@ -127,7 +129,7 @@ def attack(
 
 
 def _named(text: str) -> list[str]:
-    """Return the attacks by name; none for all of them."""
+    """Return the attacks of these names; all attacks if no name is given."""
     names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
     if names == ["all"]:
         return []
@@ -148,7 +150,7 @@ def _known(scene: Scene | None, *, other: bool) -> list[str]:
 
 
 def _stage(name: str, scene: Scene | None, pairs: Pairs | None) -> Scene | Pairs:
-    """Return what an attack is played on."""
+    """Return the data and releases that an attack works on."""
     stage = pairs if ATTACKS[name].on_traces else scene
     if stage is None:
         raise SettingsError(f"the attack {name} can't be played on this release")
@@ -179,7 +181,7 @@ def _own(attack: str, settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def _rows(outcomes: list[Outcome]) -> list[dict[str, Any]]:
-    """Return all tables as one, with what each attack is and what was promised; aggregates only."""
+    """Return all tables as one, each row with its attack and the promise; aggregates only."""
     rows = []
     for one in outcomes:
         about = {"attack": one.attack, "claim": one.figures.get("claim"), "k": one.figures.get("k")}
@@ -206,7 +208,7 @@ def _show(scene: Scene | None, outcomes: list[Outcome]) -> None:
 
 
 def _show_rows(rows: list[dict[str, Any]]) -> None:
-    """Write the table: a share with its 95 % interval in one cell, least, median and mean numbers in another."""
+    """Print the table: a share with its 95 % interval in one cell; minimum, median and mean in another."""
     lines = [_cells(row) for row in rows]
     shown = [name for name in lines[0] if any(line[name] not in ("0 %", "-") for line in lines) or name == "won"]
     show_columns([shown, *([line[name] for name in shown] for line in lines)], indent="  ")
@@ -231,7 +233,7 @@ def _cells(row: dict[str, Any]) -> dict[str, str]:
 
 
 def _header(name: str) -> str:
-    """Return the words for a column: without its unit, which stands in the cells."""
+    """Return the printed name of a column, without its unit, which is printed in the cells."""
     return _WORDS.get(name) or " ".join(part for part in name.split("_") if part not in _UNITS)
 
 

@@ -46,11 +46,14 @@ _POINTS_HEADER = (
 def compare(
     *paths: Annotated[Path, Parameter(help="INPUT...: files, folders or globs to read.")],
     methods: Annotated[
-        str, Parameter(help="Which, with commas; a variant after a colon: k-scale:full. Points: raw,promesse:200m …")
+        str,
+        Parameter(
+            help="Methods, separated by commas; a variant after a colon: k-scale:full. Points: raw,promesse:200m …"
+        ),
     ] = "shoal,k-scale",
     k: Annotated[str, Parameter(help="One or several k, with commas.")] = "2",
     queries: Annotated[int, Parameter(help="Points: how many range queries to draw.")] = 1000,
-    seed: Annotated[int, Parameter(help="Points: of the range queries.")] = 0,
+    seed: Annotated[int, Parameter(help="Points: the seed of the range queries.")] = 0,
     output: Annotated[Path | None, Parameter(help="Save the table: .csv, .json or .parquet.")] = None,
     overwrite: Annotated[bool, Parameter(help="Replace an existing table.")] = False,
     reading: Reading = Reading(),  # noqa: B008  frozen

@@ -1,4 +1,4 @@
-"""What a person sees: progress on a terminal, tables, one clean line in a pipe."""
+"""Console output: progress bars on a terminal, tables, and plain lines in a pipe."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
     from shoal.cli.options import Running
 
-_WORTH_SEEING_S = 1  # stages that were shorter leave no line
+_WORTH_SEEING_S = 1  # shorter stages leave no line
 
 __all__ = ["show", "show_columns", "show_json", "show_table", "working"]
 
 
 @contextmanager
 def working(running: Running) -> Iterator[Run]:
-    """Start a run by the flags; draw its progress on standard error, on a terminal and unless it should be quiet."""
+    """Start a run with these flags; draw progress on standard error if that is a terminal and the run is not quiet."""
     run = Run(threads=running.threads, memory=running.memory_bytes, work_dir=running.work_dir)
     if running.quiet or running.json or not sys.stderr.isatty():
         yield run
@@ -53,7 +53,7 @@ def working(running: Running) -> Iterator[Run]:
 
 
 class _Bars:
-    """Stages as rich progress bars, one below the other."""
+    """Draws stages as rich progress bars, one below the other."""
 
     def __init__(self, bars: RichProgress) -> None:
         self._bars = bars
@@ -69,7 +69,7 @@ class _Bars:
 
 
 def show(text: str = "") -> None:
-    """Write a line to standard output; who reads it may have gone, which changes nothing about the work."""
+    """Write a line to standard output; a closed pipe is ignored, so that the work continues."""
     try:
         sys.stdout.write(text + "\n")
         sys.stdout.flush()
@@ -83,7 +83,7 @@ def show_json(value: dict[str, Any]) -> None:
 
 
 def show_table(title: str, rows: Sequence[tuple[str, Any]]) -> None:
-    """Write a small two-column table: what, and how much (right-aligned)."""
+    """Write a table of two columns: name and value (right-aligned)."""
     cells = [(what, f"{value:,}" if isinstance(value, int) else str(value)) for what, value in rows]
     left = max(len(what) for what, _ in cells)
     right = max(len(value) for _, value in cells)
@@ -93,7 +93,7 @@ def show_table(title: str, rows: Sequence[tuple[str, Any]]) -> None:
 
 
 def show_columns(rows: Sequence[Sequence[str]], *, left: Collection[str] = (), indent: str = "") -> None:
-    """Write rows of text under the first one, their header: figures to the right, the columns named in `left` to it."""
+    """Write rows of text, the first is the header; columns are right-aligned, except those named in `left`."""
     header = rows[0]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:

@@ -1,4 +1,4 @@
-"""`shoal demo`: the whole story on a generated town."""
+"""`shoal demo`: all steps, from data to a verified release, on a generated town."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def demo(
     k: Annotated[int, Parameter(help="Hide everyone among k.")] = 3,
     running: Running = Running(),  # noqa: B008  frozen
 ) -> int:
-    """Tell the whole story; the first steps of a newcomer."""
+    """Generate a town, measure its exposure, anonymize it and verify the release, with explanations."""
     folder.mkdir(parents=True, exist_ok=True)
     events, release, audit = (folder / name for name in ("events.parquet", "release.parquet", "audit.parquet"))
 

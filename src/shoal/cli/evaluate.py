@@ -21,13 +21,13 @@ def evaluate(
     audit: Annotated[Path | None, Parameter(help="The private audit file: without it no spatial error.")] = None,
     run_record: Annotated[Path | None, Parameter(help="The private run record: how long the method took.")] = None,
     queries: Annotated[int, Parameter(help="How many range queries to draw.")] = 1000,
-    seed: Annotated[int, Parameter(help="Of all draws: the same seed, the same figures.")] = 0,
+    seed: Annotated[int, Parameter(help="Seed of all draws: the same seed gives the same figures.")] = 0,
     output: Annotated[Path | None, Parameter(help="Save the figures: .csv, .json or .parquet.")] = None,
     overwrite: Annotated[bool, Parameter(help="Replace an existing table.")] = False,
     reading: Reading = Reading(),  # noqa: B008  frozen
     running: Running = Running(),  # noqa: B008  frozen
 ) -> int:
-    """Measure what a release is still good for."""
+    """Measure how useful a release still is."""
     if len(paths) < 2:
         raise SettingsError("name the ORIGINAL and, last, the RELEASE: shoal evaluate events.csv release.parquet")
     if output is not None:

@@ -1,4 +1,4 @@
-"""The part of `shoal measure` that is about k-gaps: what is measured, saved, drawn and said."""
+"""The k-gaps of `shoal measure`: measure, save, draw and explain them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Exposure", "find_gaps", "refuse_plots", "save_gaps", "save_plots", "show_gaps"]
 
-_DRAWN = 1000  # people whose k-gap is measured again at every level of the sweep, for its picture
+_DRAWN = 1000  # people whose k-gap is measured again at each level of the sweep, for the picture
 _WORDS = {
     "gyration_km": "radius of gyration",
     "neighbours": "people around",
@@ -42,7 +42,7 @@ _WORDS = {
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Exposure:
-    """All that is found about how hard people are to hide."""
+    """The measurements of how hard people are to hide."""
 
     gaps: Gaps
     tails: Tails
@@ -54,7 +54,7 @@ class Exposure:
         return [_figures(self.gaps, column) for column in range(len(self.gaps.k))]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the form that `--json` prints: aggregates only."""
+        """Return the dictionary that `--json` prints: aggregates only."""
         return {
             "k_gap": self.by_k(),
             "tails": self.tails.to_dict(),
@@ -67,7 +67,7 @@ class Exposure:
 def find_gaps(
     people: Trajectories, k: Sequence[int], *, sample: int | None, seed: int, draw: bool, run: Run
 ) -> Exposure:
-    """Measure k-gaps, and what explains them, for the least k."""
+    """Measure k-gaps for each k and, for the smallest k, what explains them."""
     gaps = k_gap(people, k, sample=sample, seed=seed, run=run)
     drawn = min(_DRAWN, len(gaps.users)) if draw else 0
     few = len(gaps.users) < 2
@@ -80,7 +80,7 @@ def find_gaps(
 
 
 def refuse_plots(folder: Path, *, overwrite: bool) -> None:
-    """Raise, before any work, unless the pictures can be saved there."""
+    """Check, before any work, that the pictures can be saved there; raises otherwise."""
     if folder.exists() and not folder.is_dir():
         raise SettingsError("--plots takes a folder, and there is a file of that name")
     if folder.is_dir():
@@ -97,12 +97,12 @@ def save_plots(found: Exposure, folder: Path, *, overwrite: bool) -> None:
 
 
 def save_gaps(found: Exposure, path: Path, *, overwrite: bool) -> None:
-    """Save everybody's k-gaps: uid, k, gap, space, time. They name people: the file is private."""
+    """Save everybody's k-gaps (uid, k, gap, space, time) in a private file, because it names people."""
     save_table(found.gaps.table(), path, overwrite=overwrite)
 
 
 def show_gaps(found: Exposure) -> None:
-    """Write the figures, and what they mean."""
+    """Print the figures and what they mean."""
     gaps = found.gaps
     show(f"How hard people are to hide among k: k-gaps of {len(gaps.users):,} of {len(gaps.people):,} people")
     show("(0: hidden already, 1: nothing alike; of ten people one is below the first figure, one above the last)")
@@ -142,7 +142,7 @@ def _show_why(why: dict[str, Any]) -> None:
 
 
 def _figures(gaps: Gaps, column: int) -> dict[str, Any]:
-    """Return the distribution for one k, and what an effort is in kilometres and minutes."""
+    """Return the distribution of gaps for one k, and the mean stretch in kilometres and minutes."""
     gap, terms = gaps.gap[:, column], gaps.stretch
     tenth, median, nine_tenths = np.quantile(gap, [0.1, 0.5, 0.9], method="inverted_cdf").tolist()
     space = float(gaps.space[:, column].mean()) / terms.space_weight * terms.space_max_m / 1000
@@ -161,7 +161,7 @@ def _figures(gaps: Gaps, column: int) -> dict[str, Any]:
 
 
 def _meaning(found: Exposure) -> list[str]:
-    """Say what the figures mean for publishing."""
+    """Return sentences on what the figures mean for publishing."""
     least = min(found.by_k(), key=lambda row: int(row["k"]))
     k, hidden = least["k"], least["hidden"]
     others = "one other person" if k == 2 else f"{k - 1} others"
@@ -175,7 +175,7 @@ def _meaning(found: Exposure) -> list[str]:
     lines = [
         first,
         f"To look like {others}, a person's samples must be stretched by {by} on average.",
-        "It is an average: she is hidden only when her hardest sample is, and those decide the price.",
+        "It is an average: a person is hidden only when their hardest sample is, and those decide the price.",
     ]
     if found.levels:
         coarse = found.levels[-1]

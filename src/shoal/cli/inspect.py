@@ -21,7 +21,7 @@ def inspect(
     reading: Reading = Reading(),  # noqa: B008  frozen
     running: Running = Running(),  # noqa: B008  frozen
 ) -> int:
-    """Say what is in a file."""
+    """Print what is in a file."""
     if not paths:
         raise SettingsError("name a file: shoal inspect events.parquet")
     with working(running) as run:

@@ -42,7 +42,7 @@ def measure(
     sample: Annotated[
         int | None, Parameter(help="How many people to look at, drawn at random; else all, for --unicity 1000.")
     ] = None,
-    seed: Annotated[int, Parameter(help="Of all draws: the same seed, the same figures.")] = 0,
+    seed: Annotated[int, Parameter(help="Seed of all draws: the same seed gives the same figures.")] = 0,
     output: Annotated[
         Path | None, Parameter(help="Save the table: .csv, .json or .parquet. That of --k names people: it is private.")
     ] = None,
@@ -88,7 +88,7 @@ def measure(
 def _refuse(
     inputs: list[str], k: str | None, *, unicity: bool, output: Path | None, plots: Path | None, overwrite: bool
 ) -> None:
-    """Raise, before any work, for what makes no sense or could not be saved."""
+    """Check the flags before any work; raises if they make no sense or the output can't be saved."""
     if not inputs:
         raise SettingsError("name a file: shoal measure events.parquet --k 2,5")
     if k is None and not unicity:
@@ -117,7 +117,7 @@ def _save(
 
 
 def _resolutions(text: str) -> list[Resolution | None]:
-    """Read resolutions; None stands for the grid's own."""
+    """Read resolutions; None stands for the grid's own resolution."""
     found: list[Resolution | None] = []
     for part in (part.strip() for part in text.split(",")):
         space, slash, time = part.partition("/")
@@ -135,7 +135,7 @@ def _grid(frame: Frame) -> Resolution:
 
 
 def _show_unicity(rows: tuple[Unicity, ...], users: int) -> None:
-    """Write a line for each number of points, a column for each resolution, and what it means."""
+    """Print a line for each number of points, a column for each resolution, and what the figures mean."""
     resolutions = list(dict.fromkeys((row.space_m, row.time_s) for row in rows))
     cell = {(row.points, row.space_m, row.time_s): row for row in rows}
     show(f"People whom nobody else looks like, of {rows[0].people:,} drawn from {users:,} (95 % interval)")
@@ -154,7 +154,7 @@ def _share(row: Unicity) -> str:
 
 
 def _meaning(rows: tuple[Unicity, ...]) -> list[str]:
-    """Say what the figures mean for publishing."""
+    """Return sentences on what the figures mean for publishing."""
     telling = max(rows, key=lambda row: (row.points <= 4, row.points, row.space_m))
     low, high = telling.interval
     points = "one point" if telling.points == 1 else f"{telling.points} points"

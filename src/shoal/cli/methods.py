@@ -73,7 +73,7 @@ def _setting(method: type[Method], name: str) -> dict[str, Any]:
 
 
 def _show(method: type[Method]) -> None:
-    """Write all about one method."""
+    """Print the full description of one method."""
     of = described(method)
     show(f"{of['name']}: {of['about']}")
     show(f"From {of['citation']}. It works on {of['takes']} and publishes {of['layout']}.")

@@ -35,7 +35,7 @@ def _help_of(kind: type[Settings], name: str) -> str:
 
 
 def _flag(kind: type[Settings], name: str) -> tuple[str, Any, Any]:
-    """Return the field of a flag: a switch, or text that the setting itself reads."""
+    """Return the dataclass field of a flag: a switch, or text that the setting parses."""
     switch = kind.model_fields[name].annotation is bool
     about = Parameter(help=_help_of(kind, name), allow_leading_hyphen=not switch)
     kind_of = bool if switch else str | None
@@ -43,7 +43,7 @@ def _flag(kind: type[Settings], name: str) -> tuple[str, Any, Any]:
 
 
 def _flags_of_methods() -> list[tuple[str, Any, Any]]:
-    """Return a flag for each setting, in the groups of all methods that have it; among the common ones if most do."""
+    """Return a flag for each setting, grouped by the methods that have it; common ones if most methods do."""
     names = dict.fromkeys(name for method in METHODS.values() for name in method.model_fields)
     flags = []
     for name in names:
@@ -73,7 +73,7 @@ if TYPE_CHECKING:
         """How to read the original data; the same flags for all commands that read it."""
 
     class MethodSettings:
-        """The settings of all methods; the chosen one takes its own and refuses others."""
+        """The settings of all methods; the chosen method refuses settings of others."""
 
 else:
     Reading = _group_of_flags(
@@ -85,13 +85,13 @@ else:
 
 
 def given(flags: Any) -> dict[str, Any]:
-    """Return the flags of a group that were given, by name."""
+    """Return the given flags of a group, by name."""
     values = {flag.name: getattr(flags, flag.name) for flag in fields(flags)}
     return {name: value for name, value in values.items() if value not in (None, False)}
 
 
 def read_options_of(reading: Any) -> ReadOptions:
-    """Return the reading flags that were given as ReadOptions; raises SettingsError for what makes no sense."""
+    """Return the given reading flags as ReadOptions; raises SettingsError if they make no sense."""
     return ReadOptions(**given(reading))
 
 
@@ -115,7 +115,7 @@ class Running:
 
 
 def whole_numbers(text: str, example: str) -> list[int]:
-    """Read whole numbers with commas between; `example` is the flag with some."""
+    """Read whole numbers separated by commas; `example` is a sample use of the flag, for the message."""
     try:
         return [int(part) for part in text.split(",") if part.strip()]
     except ValueError:

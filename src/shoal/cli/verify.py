@@ -51,7 +51,7 @@ def verify(
     reading: Reading = Reading(),  # noqa: B008  frozen
     running: Running = Running(),  # noqa: B008  frozen
 ) -> int:
-    """Check a release; 0 holds, 1 does not, 2 (raised) could not be checked."""
+    """Check a release; return 0 if it holds, 1 if not. Raises (exit code 2) if it can't be checked."""
     if len(paths) < 2:
         raise SettingsError("name the ORIGINAL and, last, the RELEASE: shoal verify events.csv release.parquet --k 5")
     with working(running) as run:
@@ -77,7 +77,7 @@ def verify(
 
 
 def _claim(name: str, k: int | None, tau: str | None, epsilon: str | None) -> Claim:
-    """Return the claim of that name with what the flags say."""
+    """Return the claim of that name with the values from the flags."""
     given = {"k": k, "tau_s": tau and parse_seconds(tau), "epsilon_s": epsilon and parse_seconds(epsilon)}
     try:
         return Claim.of(name, **given)
@@ -86,7 +86,7 @@ def _claim(name: str, k: int | None, tau: str | None, epsilon: str | None) -> Cl
 
 
 def show_page(verdict: Verdict, name: str, asked: list[str]) -> None:
-    """Write the verdict as a page: what was claimed and asked for, what was checked and what not, what was found."""
+    """Print the verdict as a page: what was claimed and asked for, what was checked or not, what was found."""
     show(f"{name}: {'HOLDS' if verdict.ok else 'DOES NOT HOLD'}")
     show()
     _section("Claimed", [f"{verdict.claim}.", verdict.claim.promise])
@@ -104,7 +104,7 @@ def show_page(verdict: Verdict, name: str, asked: list[str]) -> None:
 
 
 def _section(title: str, lines: Iterable[str], *, bullet: bool = False) -> None:
-    """Write a titled list, if there is anything in it."""
+    """Print a titled list, unless it is empty."""
     lines = list(lines)
     if not lines:
         return
@@ -116,7 +116,7 @@ def _section(title: str, lines: Iterable[str], *, bullet: bool = False) -> None:
 
 
 def _found(figures: dict[str, Any]) -> list[str]:
-    """Return the figures in words."""
+    """Return the figures as sentences."""
     said = []
     if "users" in figures:
         said.append(
@@ -156,7 +156,7 @@ _DISTRIBUTIONS = {
 
 
 def _windows(figures: dict[str, Any]) -> list[str]:
-    """Say how many windows are hidden, and what is told beyond them."""
+    """Return sentences on how many windows are hidden, and how much is revealed outside them."""
     leakage = figures["leakage"]
     about = f"{figures['windows']:,} windows of {figures['tau_s']:,} s that start at a sample"
     beyond = f"Leakage beyond {leakage['windows']:,} windows that start or end at a sample"

@@ -1,3 +1,3 @@
-"""Compiled kernels: arrays in, arrays out. They import nothing else of shoal, never raise and never log."""
+"""Compiled kernels: they take and return arrays, import nothing else of shoal, never raise and never log."""
 
 __all__: list[str] = []

@@ -1,4 +1,4 @@
-"""Exchanges between groups, until none pays.
+"""Exchange users between groups until no exchange lowers the cost.
 
 An *arc* (u → w) says what it costs w's group to take u in w's place: F(H - w + u) - F(H); an arc (u → H) what it
 costs H to take u besides. A closed chain of arcs, over groups that are all different, is a cyclic exchange, and its
@@ -32,7 +32,7 @@ _LEAVERS = 3  # members of a group whose places are offered
 
 
 class Arcs(NamedTuple):
-    """Every user's cheapest arcs, ascending: to[u] is the user replaced, or -2 - group where nobody is.
+    """Every user's cheapest arcs, ascending: to[u] is the user replaced, or -2 - group if nobody is replaced.
 
     near[u] are u's neighbours, cheapest first, -1 where there are no more. group[u] and version[u] are their groups
     that were looked at, and when; `around` is room for such groups.
@@ -47,7 +47,7 @@ class Arcs(NamedTuple):
 
 
 class Chains(NamedTuple):
-    """Room for the search for an exchange, and how many ways of filling the first place it may price.
+    """Scratch arrays for the search for an exchange, and how many ways of filling the first place it may price.
 
     `users` is the chain at hand, `arc` the next arc of each of its users, `cost` that of the chain up to each; `best`
     is the best exchange found.
@@ -61,7 +61,7 @@ class Chains(NamedTuple):
 
 
 def chains_for(depth: int, closings: int) -> Chains:
-    """Return room for chains over so many groups."""
+    """Return scratch arrays for chains over this many groups."""
     return Chains(
         np.empty(depth, np.int64),
         np.empty(depth, np.int64),
@@ -72,7 +72,7 @@ def chains_for(depth: int, closings: int) -> Chains:
 
 
 def arcs_for(near: Ints, n_arcs: int, n_near: int) -> Arcs:
-    """Return room for so many arcs of each user to so many groups of their neighbours."""
+    """Return arrays for this many arcs of each user to this many groups of their neighbours."""
     n_users = len(near)
     return Arcs(
         near,
@@ -86,7 +86,7 @@ def arcs_for(near: Ints, n_arcs: int, n_near: int) -> Arcs:
 
 @jit
 def _keep_arc(arcs: Arcs, user: int, to: int, change: float) -> None:
-    """Insert an arc where its change belongs, if it is among the cheapest."""
+    """Insert an arc in the order of costs, if it is among the cheapest."""
     p = arcs.change.shape[1] - 1
     if change >= arcs.change[user, p]:
         return
@@ -108,7 +108,7 @@ def _is_known(arcs: Arcs, user: int, g: int, version: int) -> bool:
 
 @jit
 def _arc_to(arcs: Arcs, user: int, to: int) -> float:
-    """Return the change of an arc; inf if it is not among those kept."""
+    """Return the change in cost of an arc; inf if the arc is not kept."""
     for a in range(arcs.to.shape[1]):
         if arcs.to[user, a] == to:
             return float(arcs.change[user, a])
@@ -117,7 +117,7 @@ def _arc_to(arcs: Arcs, user: int, to: int) -> float:
 
 @jit
 def _drop_stale(arcs: Arcs, groups: Partition, user: int) -> None:
-    """Leave only arcs to groups that have not changed since, and are not the user's own."""
+    """Keep only arcs to groups that have not changed since and are not the user's own."""
     kept = 0
     for a in range(arcs.to.shape[1]):
         to = arcs.to[user, a]
@@ -151,7 +151,7 @@ def _near_groups(arcs: Arcs, groups: Partition, user: int) -> int:
 
 @jit
 def _leavers(samples: Samples, groups: Partition, g: int, scratch: Scratch) -> float:
-    """Return what the group costs without the last of the few members whose leaving saves most."""
+    """Return the cost of the group without one member, the last of the few whose leaving saves most."""
     least = np.full(_LEAVERS, np.inf)
     for i in range(groups.size[g]):
         c = cost_without(samples, groups, groups.members[g, i], scratch)
@@ -163,10 +163,10 @@ def _leavers(samples: Samples, groups: Partition, g: int, scratch: Scratch) -> f
 
 @jit
 def _refresh_arcs(samples: Samples, groups: Partition, arcs: Arcs, user: int, scratch: Scratch) -> None:
-    """Bring a user's arcs up to date.
+    """Update a user's arcs.
 
-    Kept are arcs that cost less than the user's leaving can save their own group: chains with dearer ones hardly
-    ever pay. What a group costs without a member is a lower bound of what it costs with another in their place.
+    Kept are arcs that cost less than the user's leaving can save their own group: chains with dearer arcs hardly
+    ever lower the cost. The cost of a group without a member is a lower bound of its cost with another in their place.
     """
     around = arcs.around
     own = groups.of[user]
@@ -201,8 +201,8 @@ def _refresh_arcs(samples: Samples, groups: Partition, arcs: Arcs, user: int, sc
 def _best_chain(samples: Samples, groups: Partition, arcs: Arcs, start: int, chains: Chains, scratch: Scratch) -> int:
     """Find the exchange that starts with a user and saves most; write it into chains.best, return its length (0: none).
 
-    Its last entry is below -1 if it ends in a group that has room. Depth first along ascending arcs; no more than
-    chains.closings ways of filling the first place are priced that no arc tells.
+    Its last entry is below -1 if it ends in a group that has room. The search is depth first along ascending arcs. It
+    prices at most chains.closings ways of filling the first place for which there is no arc.
     """
     chain, next_arc, sums, best, closings = chains
     own = groups.of[start]
@@ -278,7 +278,7 @@ def _apply_chain(samples: Samples, groups: Partition, best: Ints, length: int, s
 
 @jit
 def _dissolve(samples: Samples, groups: Partition, arcs: Arcs, g: int, scratch: Scratch) -> bool:
-    """Let all members of a group join others that have room, if that pays."""
+    """Move all members of a group to other groups that have room, if that lowers the cost."""
     size = groups.size[g]
     homes = np.empty(size, np.int64)
     total = 0.0
@@ -304,7 +304,7 @@ def _dissolve(samples: Samples, groups: Partition, arcs: Arcs, g: int, scratch: 
 
 @jit
 def _found(samples: Samples, near: Ints, groups: Partition, user: int, scratch: Scratch) -> bool:
-    """Let a user and k-1 near ones from groups that can spare them make a new group, if that pays."""
+    """Make a new group of a user and k-1 near users from groups that can spare them, if that lowers the cost."""
     k = least_size(groups)
     place = 0
     while place < len(groups.size) and groups.size[place] > 0:
@@ -338,9 +338,9 @@ def _found(samples: Samples, near: Ints, groups: Partition, user: int, scratch: 
 
 @jit
 def refresh(samples: Samples, groups: Partition, arcs: Arcs, start: int, promise: Floats, scratch: Scratch) -> None:
-    """Bring the arcs of as many users as `promise` is long up to date, from `start` on.
+    """Update the arcs of users from `start` on, as many as `promise` has entries.
 
-    The promise of a user is how little their best arc and their departure may cost.
+    The promise of a user is the least that their best arc and their departure may cost.
     """
     for n in range(len(promise)):
         user = start + n
@@ -364,7 +364,7 @@ def exchange(samples: Samples, users: Ints, groups: Partition, arcs: Arcs, chain
 
 @jit
 def reshape(samples: Samples, groups: Partition, arcs: Arcs, scratch: Scratch) -> None:
-    """Dissolve groups whose members are better off elsewhere, and found new ones of those whom others can spare."""
+    """Dissolve groups whose members cost less elsewhere, and make new groups of users whom others can spare."""
     for g in range(len(groups.size)):
         if groups.size[g] > 0:
             _dissolve(samples, groups, arcs, g, scratch)

@@ -1,4 +1,4 @@
-"""Fixes: rows of any order become each user's fixes, sorted by time and place, exact repetitions left out."""
+"""Fixes: sort rows of any order into each user's fixes, by time and place, without exact repetitions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Fixes(NamedTuple):
 
 
 def group_fixes(users: Ints32, fixes: Fixes, n_users: int) -> tuple[Ints, Fixes]:
-    """Bring the rows of each user together: offsets and fixes; the columns themselves where they are already.
+    """Group the rows by user: return offsets and fixes. The columns are returned as they are if already grouped.
 
     >>> fixes = Fixes(np.array([5, 6]), np.array([0.5, 1]), np.zeros(2))
     >>> group_fixes(np.array([1, 0], np.int32), fixes, 2)[1].ms.tolist()
@@ -84,7 +84,7 @@ def _sort(ms: Ints, lng: Floats, lat: Floats, start: int, end: int) -> None:
 
 @jit
 def sort_fixes(offsets: Ints, fixes: Fixes, first: int, last: int, counts: Ints) -> None:
-    """Sort the rows of users first…last-1 in place by (ms, lng, lat); move the distinct to the front and count them."""
+    """Sort the rows of users first…last-1 in place by (ms, lng, lat); move distinct ones to the front, count them."""
     ms, lng, lat = fixes
     for user in range(first, last):
         start, end = offsets[user], offsets[user + 1]
@@ -104,7 +104,7 @@ def sort_fixes(offsets: Ints, fixes: Fixes, first: int, last: int, counts: Ints)
 
 @jit
 def close_up(offsets: Ints, counts: Ints, fixes: Fixes) -> None:
-    """Move the first `counts[u]` rows of every user towards the front, in place, so that no gap is left."""
+    """Move the first `counts[u]` rows of every user to the front, in place, without gaps."""
     ms, lng, lat = fixes
     end = 0
     for user in range(len(counts)):

@@ -64,7 +64,7 @@ def place(at: Vector) -> tuple[float, float]:
 
 @jit
 def place_after(lng: float, lat: float, at: Vector, to: Vector) -> tuple[float, float]:
-    """Return the degrees of the point `to` of the surface, quickly if the point `at`, of known degrees, is near.
+    """Return the degrees of the surface point `to`; fast if the point `at`, whose degrees are known, is near.
 
     Each time an error of up to 3e-14 degrees is added to that of the point before.
     """
@@ -124,7 +124,7 @@ def arc_m(chord: float) -> float:
 
 @jit
 def move(at: Vector, course: Vector, ahead: float, down: float) -> Vector:
-    """Return the point of the surface below the end of a step from `at` on a course (in the tangent plane).
+    """Return the surface point below the end of a step from `at` along a course (in the tangent plane).
 
     `ahead` and `down` are R sin(s/R) and R (1 - cos(s/R)) of the distance s to go.
     """
@@ -138,7 +138,7 @@ def move(at: Vector, course: Vector, ahead: float, down: float) -> Vector:
 
 @jit
 def toward(at: Vector, to: Vector) -> Vector:
-    """Return the direction along the surface from one point to another; any, if they are opposite."""
+    """Return the direction along the surface from one point to another; any direction if they are opposite."""
     up = upward(at)
     dx, dy, dz = to.x - at.x, to.y - at.y, to.z - at.z
     rise = dx * up.x + dy * up.y + dz * up.z

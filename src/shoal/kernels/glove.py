@@ -1,4 +1,4 @@
-"""How GLOVE merges two trajectories into one (GLOVE, Sec. 6.2): `mergeTrajectories` and `reshapeTrajectory`.
+"""Merge two trajectories as GLOVE does (GLOVE, Sec. 6.2): `mergeTrajectories` and `reshapeTrajectory`.
 
 A trajectory is an array of boxes t0, t1, x0, x1, y0, y1 (inclusive granules), sorted.
 """
@@ -40,7 +40,7 @@ def _before(boxes: Ints32, i: int, j: int) -> bool:
 
 @jit
 def _sort(boxes: Ints32, n: int) -> None:
-    """Sort the first n boxes; they come nearly sorted, so each moves a little way back."""
+    """Sort the first n boxes by insertion, which is fast because they are nearly sorted."""
     for i in range(1, n):
         j = i
         while j > 0 and _before(boxes, j, j - 1):
@@ -59,7 +59,7 @@ def _cover(boxes: Ints32, at: int, others: Ints32, other: int) -> None:
 
 @jit
 def _nearest(edges: Ints32, size: int, weights: Weights, scale: Scale) -> Ints:
-    """Return, for each of the first `size` boxes, which of the others is at the least effort, counted from these."""
+    """Return, for each of the first `size` boxes, the index of the other box at the least effort."""
     boxes = StretchedBoxes(edges, np.empty(len(edges), np.int32))
     box_reach(boxes, size, len(edges))
     parts = np.empty((2, size), np.float64)
@@ -101,7 +101,7 @@ def two_stage(a: Ints32, b: Ints32, weights: Weights, scale: Scale) -> Ints32:
 
 @jit
 def reshape(boxes: Ints32) -> Ints32:
-    """Resolve overlaps in time: where the same boxes cover a stretch of time, it becomes one box, as wide as they are.
+    """Resolve overlaps in time: a stretch of time that the same boxes cover becomes one box that holds them all.
 
     Guarantee: the result is sorted and disjoint in time, covers the same slots, and whatever was in a box is in one.
     At most two boxes for one of the sorted ones given. Cost: linear, times how many overlap.
@@ -142,7 +142,7 @@ def reshape(boxes: Ints32) -> Ints32:
 
 @jit
 def _with_samples(boxes: Ints32, samples: Samples, members: Ints) -> NDArray[np.bool_]:
-    """Return which of the boxes, sorted and disjoint in time, have a sample of some member in their time."""
+    """Return which boxes, sorted and disjoint in time, have a sample of some member in their time."""
     t, offsets = samples.t, samples.offsets
     some = np.zeros(len(boxes), np.bool_)
     for m in members:
@@ -159,7 +159,7 @@ def _with_samples(boxes: Ints32, samples: Samples, members: Ints) -> NDArray[np.
 
 @jit
 def merge_two_stage(a: Ints32, b: Ints32, weights: Weights, scale: Scale, samples: Samples, members: Ints) -> Ints32:
-    """Return the boxes of two trajectories merged; together they stand for the `members`, whose samples are given.
+    """Return the boxes of two merged trajectories, which stand for the `members`, whose samples are given.
 
     Reshaping may leave pieces that nobody was in: these are left out. Guarantee: sorted, disjoint in time, every sample
     of a member in exactly one box, and in every box a sample of some member.

@@ -1,4 +1,4 @@
-"""The groups at least stretch effort from a group, exactly, with few efforts computed.
+"""Find the groups with the least stretch effort to a group, exactly, while computing few efforts.
 
 People and groups alike are known by a canonical index, a group by that of its first member. The bounds are those of
 `kernels.kgap`, which hold for boxes and for any weights too: for ranges that do not meet, Eq. 4 and 7 give at least the
@@ -33,7 +33,7 @@ _GUESSES = 8  # of these are looked at, besides as many as are listed
 
 
 class Field(NamedTuple):
-    """Everybody and every group.
+    """All people and all groups.
 
     What stands at an index is `there` (or has been merged), has `size` people and `length` boxes: the rows start…stop-1
     of `boxes`, each with its `bin` of time (-1: several), or the samples of `floors` if it is one person. It was `born`
@@ -57,7 +57,7 @@ class Field(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What searches have found, to be entered into the field; and how many efforts were begun for it."""
+    """The results of searches, to be entered into the field, and how many efforts were begun for them."""
 
     near: Ints32
     effort: Ints
@@ -66,7 +66,7 @@ class Found(NamedTuple):
 
 
 class Sought(NamedTuple):
-    """Groups to search for: each group, its rank in the order by space, and below which size the others must be."""
+    """Groups to search for: each group, its rank in the order by space, and the size that the others must be below."""
 
     group: Ints
     rank: Ints
@@ -74,7 +74,7 @@ class Sought(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """Those who are there, and perhaps some who are gone, in two orders: by space, and the canonical one.
+    """The present groups, and perhaps some that were merged, in two orders: by space, and canonical.
 
     Neighbours in the order by space are likely to be alike.
     """
@@ -92,7 +92,7 @@ class TimeBins(NamedTuple):
 
 
 class _Listing(NamedTuple):
-    """The groups found nearest so far and their efforts; counts are how many these are, and how many efforts begun."""
+    """The nearest groups so far and their efforts; `counts` are the number of these and of efforts begun."""
 
     near: Ints32
     effort: Ints
@@ -100,7 +100,7 @@ class _Listing(NamedTuple):
 
 
 class _Room(NamedTuple):
-    """Room for one search: who was looked at in which turn; who is left, from which floor on, in which order."""
+    """Scratch arrays for one search: who was tried in which turn; who is left, with which floor, in which order."""
 
     seen: Ints
     turn: Ints
@@ -112,7 +112,7 @@ class _Room(NamedTuple):
 
 @jit
 def fill_box_gaps(edges: Ints32, scale: Scale, bins: TimeBins, gaps: NDArray[np.uint8]) -> None:
-    """Fill how far boxes, sorted and disjoint in time, are from any instant of each bin, at least."""
+    """Fill the least distance in time from boxes, sorted and disjoint in time, to any instant of each bin."""
     s = 0
     for b in range(len(gaps)):
         first = bins.begin + b * bins.width
@@ -135,7 +135,7 @@ def _rows(field: Field, u: int) -> RowRange:
 
 @jit
 def _longer(field: Field, u: int, v: int) -> tuple[int, int]:
-    """Return two groups, first the one whose boxes the effort is averaged over."""
+    """Return two groups; the effort is averaged over the boxes of the first."""
     if field.length[u] != field.length[v]:
         return (u, v) if field.length[u] > field.length[v] else (v, u)
     if field.size[u] == 1 and field.size[v] == 1:  # of people with as many samples, the order is that of their lists
@@ -159,7 +159,7 @@ def _time_floor(field: Field, a: int, b: int) -> int:
 
 @jit
 def _floor(field: Field, a: int, b: int, most: float, away: Ints) -> int:
-    """Return a floor of the sum of efforts, by space and time; by space only, if that is above `most`."""
+    """Return a floor of the sum of efforts by space and time; by space only if that is already above `most`."""
     total = space_floor(field.floors, a, b, most, away)
     return total if total > most else total + _time_floor(field, a, b)
 
@@ -234,7 +234,7 @@ def _look(field: Field, u: int, v: int, floor: float, listing: _Listing, away: I
 
 @jit
 def _guess(field: Field, sought: Sought, g: int, by_space: Ints, listing: _Listing, room: _Room) -> None:
-    """Look at the most likely of those beside the g-th group, so that there is something to beat."""
+    """Try the most likely groups beside the g-th group, so that the search starts with a good bound."""
     u, below = sought.group[g], sought.below[g]
     first = max(0, min(sought.rank[g] - _BESIDE, len(by_space) - 2 * _BESIDE - 1))
     n_likely = 0
@@ -289,7 +289,7 @@ def _search(field: Field, sought: Sought, g: int, standing: Standing, listing: _
 
 @jit
 def search(field: Field, sought: Sought, standing: Standing, found: Found) -> None:
-    """Find, for each of some groups, the nearest that have fewer than `below` people, as many as the lists hold.
+    """Find, for each of some groups, the nearest groups with fewer than `below` people, as many as the lists hold.
 
     Exact: the lists are what comparing with every group would give, ties in canonical order.
     """

@@ -1,4 +1,4 @@
-"""Grid: counts of coordinates by whole degree, and cells by interpolation in a table of a smooth projection."""
+"""Grid: count coordinates by whole degree, and interpolate cells in a table of a smooth projection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cost of a group: everybody's owner cost in the group's common record, the `members` objective of k-merge."""
+"""Group cost: everybody's owner cost in the group's common record, the `members` objective of k-merge."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Scratch", "group_cost", "samples_within", "scratch_for"]
 
 
 def scratch_for(samples: Samples, n_members: int) -> Scratch:
-    """Return room for any group of so many people."""
+    """Return scratch arrays for any group of this many people."""
     return scratch_of(int(np.sort(np.diff(samples.offsets))[-n_members:].sum()), n_members)
 
 

@@ -1,4 +1,4 @@
-"""What the boxes of a record hold of the people it may stand for."""
+"""Count the samples in the boxes of a record of the people it may stand for."""
 
 from __future__ import annotations
 

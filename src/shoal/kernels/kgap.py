@@ -1,4 +1,4 @@
-"""The k-1 users at the least stretch effort, exactly, with few efforts computed (GLOVE, Eq. 10-11).
+"""Find the k-1 users with the least stretch effort, exactly, while computing few efforts (GLOVE, Eq. 10-11).
 
 An effort is the mean, over the samples of the longer user a, of the least (space + time) to the samples of b. It is
 never less than the least space plus the least time, each looked for alone; and those are cheap:
@@ -53,7 +53,7 @@ _GUESSED = 32  # users to either side, in the order by space, among whom the fir
 
 
 class Floors(NamedTuple):
-    """Everybody's samples, what a stretch costs, and what floors are made of.
+    """Everybody's samples, the cost of a stretch, and the data from which floors are computed.
 
     User u has n_places[u] places from row places[u] on, the one with the most samples first: `box` (x0, x1, y0, y1) and
     `weight`, the number of samples in it. `place` is the place that a sample is in, counted from the user's first, and
@@ -81,7 +81,7 @@ class SpaceOrder(NamedTuple):
 
 
 class _Room(NamedTuple):
-    """Room to search for the nearest of one user after the other.
+    """Scratch arrays to search for the nearest users of one user after the other.
 
     `away` is what `space_floor` fills; tried[v] is the last user with whom v was compared as a first guess; `left` are
     the users who remain, `floor` their floors and `order` the order of these.
@@ -287,13 +287,13 @@ def longer(offsets: Ints, u: int, v: int) -> tuple[int, int]:
 
 @jit
 def _key(effort: float) -> float:
-    """Return the number that efforts are compared by: an effort in whole multiples of TIE."""
+    """Return the key by which efforts are compared: the effort in whole multiples of TIE."""
     return float(np.rint(effort / TIE))
 
 
 @jit
 def _insert(near: Ints, efforts: Floats, user: int, effort: float) -> None:
-    """Insert a user where their effort belongs; efforts equal to TIE keep canonical order."""
+    """Insert a user in the order of efforts; efforts that are equal to TIE keep canonical order."""
     p = len(near) - 1
     key = _key(effort)
     last = _key(efforts[p])
@@ -312,7 +312,7 @@ def _insert(near: Ints, efforts: Floats, user: int, effort: float) -> None:
 
 @jit
 def _try(floors: Floors, u: int, v: int, near: Ints, efforts: Floats, away: Ints) -> None:
-    """Compute the effort of two users, as far as v may be among the nearest of u, and insert it."""
+    """Compute the effort of two users and insert it; stop early if v can't be among the nearest of u."""
     offsets, scale = floors.samples.offsets, floors.scale
     a, b = longer(offsets, u, v)
     whole = float(scale.space_cap + scale.time_cap) * (offsets[a + 1] - offsets[a])
@@ -325,7 +325,7 @@ def _try(floors: Floors, u: int, v: int, near: Ints, efforts: Floats, away: Ints
 
 @jit
 def _first_guesses(floors: Floors, u: int, some: Ints, near: Ints, efforts: Floats, room: _Room) -> int:
-    """Try the most likely of some users, so that there is something to beat; return how many were tried."""
+    """Try the most likely users first, so that the search starts with a good bound; return how many were tried."""
     offsets = floors.samples.offsets
     guesses = np.full(len(some), np.inf)
     for n in range(len(some)):
@@ -344,7 +344,7 @@ def _first_guesses(floors: Floors, u: int, some: Ints, near: Ints, efforts: Floa
 
 @jit
 def nearest_users(floors: Floors, users: Ints, order: SpaceOrder, near: Ints, efforts: Floats, counts: Ints) -> None:
-    """Fill the others at the least stretch effort to some users, nearest first, ties in canonical order.
+    """Fill the nearest others of some users by stretch effort, nearest first, ties in canonical order.
 
     The result does not depend on `order`. counts[0] is raised by the efforts begun, counts[1] by the floors of space,
     counts[2] by those of time.
@@ -401,7 +401,7 @@ def nearest_users(floors: Floors, users: Ints, order: SpaceOrder, near: Ints, ef
 
 @jit
 def mean_parts(samples: Samples, scale: Scale, users: Ints, near: Ints, space: Floats, time: Floats) -> None:
-    """Fill the parts of space and of time in the effort between some users and each of those near them."""
+    """Fill the parts of space and of time in the effort between some users and each of their nearest."""
     offsets = samples.offsets
     longest = 1
     for u in range(len(offsets) - 1):

@@ -1,9 +1,9 @@
-"""Hiding sets (kte-hide, Sec. III-E to G): every record takes in one more user, and everyone is taken in once.
+"""Hiding sets (kte-hide, Sec. III-E to G): in a round, every record takes in one user, and each user is taken in once.
 
 A *piece* is what a user did in one epoch: rows offsets[p]:offsets[p+1] of the samples. A subset is given by the pieces
 of its users in the epochs of a window, piece[a, s] (-1: none; the same for all a), and what their records hold there
 already. One round gives every user a of the subset who has none yet a target: the user whose samples a's record takes
-in. It is the cheapest of the arcs first, then whoever is left, by augmenting paths if need be. That is improved by an
+in. The cheapest arcs are taken first, then whoever is left, by augmenting paths if need be. That is improved by an
 auction among the candidates, and by exchanges of the targets of two users as long as they lower the total cost. Arcs
 that were used before are left out throughout.
 """
@@ -43,7 +43,7 @@ _SWEEPS = 8
 _BIDS = 200  # in an auction, for each user: after that nothing is changed
 _PRECISION = 1e-3  # of the mean cost of an arc: how far from the least an auction may end
 _MARGIN = 10  # cells around what a user does in an epoch that their record may well reach there
-_RISK = 1.0  # what a leak is worth, in costs of the arc
+_RISK = 1.0  # the penalty of a leak, in costs of the arc
 
 
 class PieceTable(NamedTuple):
@@ -55,7 +55,7 @@ class PieceTable(NamedTuple):
 
 
 class Present(NamedTuple):
-    """Everybody who is active in a window: its number, their pieces piece[place, s], and each user's place."""
+    """The users active in a window: its number, their pieces piece[place, s], and each user's place."""
 
     window: int
     piece: Ints
@@ -70,7 +70,7 @@ class RecentTargets(NamedTuple):
 
 
 class Neighbours(NamedTuple):
-    """What is outside the window: the pieces of the subset's users just before and after it (-1: none).
+    """The pieces outside the window: those of the subset's users just before and after it (-1: none).
 
     Besides, the epochs of all pieces, where those of each user begin, and which are published.
     """
@@ -106,7 +106,7 @@ def piece_bounds(samples: Samples, bounds: Ints) -> None:
 
 @jit
 def hold(subset: Subset, turn: int, present: Present, recent: RecentTargets, table: PieceTable) -> EpochRecords:
-    """Return what the records of a subset hold in each epoch of a window, without what this round (`turn`) brings.
+    """Return the pieces that the records of a subset hold in each epoch of a window before this round (`turn`).
 
     A target of an earlier window holds in the epochs that it has in common with this one.
     """
@@ -142,7 +142,7 @@ def hold(subset: Subset, turn: int, present: Present, recent: RecentTargets, tab
 
 @jit
 def _append(pieces: Ints, begin: int, end: int, p: int) -> int:
-    """Add a piece to the list begin…end-1 unless it is there; return the new end."""
+    """Add a piece to the list begin…end-1 unless it is in it; return the new end."""
     for e in range(begin, end):
         if pieces[e] == p:
             return end
@@ -166,7 +166,7 @@ def _surround(table: PieceTable, pieces: Ints, begin: int, end: int, box: Ints) 
 
 
 class Task(NamedTuple):
-    """What a round works on: all pieces, what is around the window, the round, what records hold, and room."""
+    """The input of a round: all pieces, those around the window, the round, what records hold, and scratch arrays."""
 
     table: PieceTable
     around: Neighbours
@@ -178,7 +178,7 @@ class Task(NamedTuple):
 
 
 def task_of(table: PieceTable, around: Neighbours, turn: Turn, held: EpochRecords) -> Task:
-    """Return what a round works on, with its room."""
+    """Return the input of a round, with its scratch arrays."""
     most = int(np.diff(held.offsets).max(initial=0)) + 1
     longest = int(table.sizes[held.pieces].max(initial=1))
     scratch: Scratch = scratch_of(longest * most if longest > 1 else 1, most)
@@ -188,7 +188,7 @@ def task_of(table: PieceTable, around: Neighbours, turn: Turn, held: EpochRecord
 
 @jit
 def arc_costs(task: Task, near: Ints, cost: Floats) -> None:
-    """Fill in what the arcs to candidates cost: near[a] are places (-1: no candidate, infinite). Cost: see `_cost`."""
+    """Fill in the costs of arcs to candidates: near[a] are places (-1: no candidate, infinite). Cost: see `_cost`."""
     for a in range(len(near)):
         for e in range(near.shape[1]):
             cost[a, e] = _cost(task, a, near[a, e]) if near[a, e] >= 0 else np.inf
@@ -196,7 +196,7 @@ def arc_costs(task: Task, near: Ints, cost: Floats) -> None:
 
 @jit
 def _cost(task: Task, a: int, b: int) -> float:
-    """Return what a's samples lose on average (k-scale, Eq. 4), summed over epochs, if their record also takes in b.
+    """Return the mean loss of a's samples (k-scale, Eq. 4), summed over epochs, if a's record also takes in b.
 
     It counts more where a's record is likely to hold what b does next, or did last, outside the window: whoever finds
     b's candidates would learn it from all of them.
@@ -228,7 +228,7 @@ def _cost(task: Task, a: int, b: int) -> float:
 
 @jit
 def _meets(task: Task, a: int, p: int, row: int) -> int:
-    """Return whether a is near the sample in this row, of piece p, in the epoch of it."""
+    """Return whether a is near the sample in this row, of piece p, in the epoch of that piece."""
     epoch, starts, user = task.around.epoch, task.around.starts, task.turn.subset.user[a]
     low, high = starts[user], starts[user + 1]
     while low < high:
@@ -246,7 +246,7 @@ def _meets(task: Task, a: int, p: int, row: int) -> int:
 
 @jit
 def _list_with(task: Task, row: int, p: int) -> int:
-    """List what a record holds in an epoch, the owner's first, and piece p; return how many these are."""
+    """List the pieces of a record in an epoch, the owner's first, and piece p; return their number."""
     n = 0
     known = False
     for e in range(task.held.offsets[row], task.held.offsets[row + 1]):
@@ -268,7 +268,7 @@ def _targets(task: Task) -> Ints:
 
 @jit
 def _without(target: Ints) -> int:
-    """Return how many have no target."""
+    """Return the number of users without a target."""
     n = 0
     for b in target:
         n += b < 0
@@ -277,7 +277,7 @@ def _without(target: Ints) -> int:
 
 @jit
 def _cheapest_first(task: Task, near: Ints, cost: Floats, order: Ints, source: Ints, now: Floats) -> None:
-    """Take the arcs to candidates by cost, each if both ends are free."""
+    """Take the arcs to candidates in the order of cost, each if both its users are free."""
     m = near.shape[1]
     target = _targets(task)
     for e in order:
@@ -290,7 +290,7 @@ def _cheapest_first(task: Task, near: Ints, cost: Floats, order: Ints, source: I
 
 @jit
 def _take_left(task: Task, source: Ints, now: Floats) -> None:
-    """Give everyone who has no target the cheapest one that is left."""
+    """Assign the cheapest remaining target to everyone without one."""
     target = _targets(task)
     for a in range(len(target)):
         if target[a] >= 0:
@@ -307,7 +307,7 @@ def _take_left(task: Task, source: Ints, now: Floats) -> None:
 
 @jit
 def _augment(task: Task, fixed: NDArray[np.bool_], source: Ints, now: Floats) -> None:
-    """Find targets for those without one along augmenting paths, breadth first: then as many have one as possible.
+    """Find targets for users without one along augmenting paths, breadth first, so that as many as possible have one.
 
     What they cost is not asked: `now` is -1 for whoever got a new one.
     """
@@ -405,7 +405,7 @@ def _auction(fixed: NDArray[np.bool_], near: Ints, cost: Floats, target: Ints, s
 
 @jit
 def _exchange(task: Task, fixed: NDArray[np.bool_], near: Ints, cost: Floats, source: Ints, now: Floats) -> None:
-    """Exchange the targets of two users as long as that lowers the total cost: each with those of their candidates."""
+    """Exchange the targets of two users as long as that lowers the total cost; each user tries their candidates."""
     target = _targets(task)
     for _ in range(_SWEEPS):
         changed = 0
@@ -430,7 +430,7 @@ def _exchange(task: Task, fixed: NDArray[np.bool_], near: Ints, cost: Floats, so
 
 @jit
 def hide_round(task: Task, near: Ints, cost: Floats, order: Ints) -> int:
-    """Fill in the targets of a round for all who have none; return how many found none.
+    """Fill in the targets of a round for all users without one; return how many found none.
 
     `near[a]` are places whom a may and nobody does take in, at little cost (-1: no more), of those without a target;
     `cost` is what these arcs cost and `order` their order by cost. Those with a target keep it, if all find one all the
@@ -447,7 +447,7 @@ def hide_round(task: Task, near: Ints, cost: Floats, order: Ints) -> int:
         _take_left(task, source, now)
     if _without(target):
         _augment(task, fixed, source, now)
-    if _without(target):  # rather a new target for those who had one than none for others
+    if _without(target):  # users who had a target may get a new one, so that others find one
         for a in range(n):
             if fixed[a]:
                 fixed[a], now[a] = False, -1.0

@@ -48,7 +48,7 @@ class Turn(NamedTuple):
 
 @jit
 def mark(marks: Marks, users: Ints, targets: Ints, forever: bool, window: int) -> None:
-    """Note arcs as used. Users are distinct and there is room."""
+    """Record arcs as used. Users must be distinct, and there must be room."""
     for n in range(len(users)):
         u = users[n]
         arc = np.int32(2 * targets[n] + (1 if forever else 0))
@@ -82,7 +82,7 @@ def may_take(turn: Turn, a: int, b: int) -> bool:
     least = np.int32(2 * subset.user[b] + (0 if turn.forever else 1))
     most = np.int32(2 * subset.user[b] + 1)
     closed = False
-    for e in range(marks.counts[u]):  # all of them: that is faster than to stop at the first
+    for e in range(marks.counts[u]):  # all of them: faster than stopping at the first
         closed |= (marks.used[u, e] >= least) & (marks.used[u, e] <= most)
     return not closed
 

@@ -1,4 +1,4 @@
-"""Placing users into records by marginal cost: how much a record's cost grows if it takes one more.
+"""Place users into records by marginal cost: how much a record's cost grows if it takes one more.
 
 The cost of a record is the owner cost (k-scale, Eq. 4) of its owner merged with its members. A record without members
 counts as merged with its owner's cheapest neighbour, which is how it is published, so that costs always add up
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Placed", "Tried", "choose_rows", "move_columns", "place_leftovers", "refresh_costs"]
 
-_LEAST_GAIN = 1e-9  # a move must gain more than this share of a cost, or rounding could move users for ever
+_LEAST_GAIN = 1e-9  # a move must gain more than this share of a cost; otherwise rounding could move users forever
 
 
 class Placed(NamedTuple):
@@ -41,7 +41,7 @@ class Placed(NamedTuple):
 
 
 class Tried(NamedTuple):
-    """What is known of each column's cheapest rows, to spare merging again what has not changed.
+    """The known costs of each column's cheapest rows, so that unchanged records are not merged again.
 
     `row[j]` and `pair[j]` are the rows and their pair costs, cheapest first. `full[j, q]` is the cost of row[j, q]
     with j, or a lower bound unless `exact`, as of version `seen`; `rest[j, q]` is the cost of picks[j, q] without j
@@ -59,7 +59,7 @@ class Tried(NamedTuple):
 
 @jit
 def _owner_scratch(samples: Samples, n_members: int) -> Scratch:
-    """Return room for merges of an owner with members, of whom only the owner's samples weigh."""
+    """Return scratch arrays for merges of an owner with members, in which only the owner's samples have weight."""
     offsets = samples.offsets
     scratch = scratch_of((offsets[1:] - offsets[:-1]).max() * n_members, n_members)
     scratch.share[:] = 0.0
@@ -96,10 +96,11 @@ def _cost_with(samples: Samples, placed: Placed, i: int, j: int, bound: float, s
 
 @jit
 def choose_rows(samples: Samples, placed: Placed, tried: Tried, columns: Ints, rows: Ints, costs: Floats) -> None:
-    """Find, for each column, the records whose costs grow least by taking it, were it in none: the present or better.
+    """Find, for each column, the records whose costs grow least by taking it: its present ones or better.
 
-    Fills `rows` (as picks) and `costs`, what each of these records costs with the column in it. Only the entries of
-    these columns in `tried` are changed, so that disjoint columns can be done at the same time.
+    Growth is counted as if the column were in no record yet. Fills `rows` (as picks) and `costs`, the cost of each of
+    these records with the column in it. Only the entries of these columns in `tried` are changed, so that disjoint
+    columns can be done at the same time.
     """
     member, size, picks, cost, _, version = placed
     n_picks = picks.shape[1]
@@ -143,7 +144,7 @@ def choose_rows(samples: Samples, placed: Placed, tried: Tried, columns: Ints, r
 
 @jit
 def _insert(growth: Floats, rows: Ints, costs: Floats, new: float, row: int, cost: float) -> None:
-    """Put a row into the sorted list of the best, behind equal ones; the worst falls out."""
+    """Insert a row into the sorted list of the best, after equal ones; the worst is dropped."""
     at = len(growth) - 1
     if not new < growth[at]:
         return
@@ -159,7 +160,7 @@ def _insert(growth: Floats, rows: Ints, costs: Floats, new: float, row: int, cos
 
 @jit
 def move_columns(placed: Placed, tried: Tried, columns: Ints, rows: Ints, costs: Floats, late: Ints) -> int:
-    """Move columns to the rows chosen for them, in turn; return the number of those that must choose again.
+    """Move columns to their chosen rows, in turn; return the number of columns that must choose again.
 
     These are the columns whose rows, old or new, were changed by a column before them, or are full; they are put
     into `late`.
@@ -218,7 +219,7 @@ def _take_out(member: Ints, size: Ints, row: int, column: int) -> None:
 
 @jit
 def place_leftovers(placed: Placed, offsets: Ints, other: Ints, cost: Floats) -> NDArray[np.bool_]:
-    """Place every column that lacks records into any that have room; return the records that were changed.
+    """Place every column that lacks records into records with room; return the records that were changed.
 
     `other` and `cost` are each column's candidate rows and their pair costs. The cheapest of them with room is
     taken; if none has, a chain of others makes room: j enters a full record, one of its members enters another,
@@ -266,7 +267,7 @@ def place_leftovers(placed: Placed, offsets: Ints, other: Ints, cost: Floats) ->
 
 @jit
 def _chain(placed: Placed, column: int, queue: Ints, enters: Ints, leaves: Ints) -> int:
-    """Search, breadth first, a record with room that `column` reaches by pushing others on; return it, or -1.
+    """Find, breadth first, a record with room that `column` reaches by moving others; return it, or -1.
 
     enters[r] is who would enter record r, leaves[r] the record they would leave (-1 for the column itself).
     """

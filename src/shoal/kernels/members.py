@@ -1,4 +1,4 @@
-"""A partition of users into groups, with what each group costs, would cost without a member or with another."""
+"""A partition of users into groups, with the cost of each group, without a member or with another."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NOBODY = -1
 
 
 class Partition(NamedTuple):
-    """Users in groups of k to 2k-1: members[g, :size[g]] are those of group g; one of size 0 is a free place.
+    """Users in groups of k to 2k-1: members[g, :size[g]] are those of group g; a group of size 0 is a free place.
 
     User u stands at members[of[u], place[u]]. cost[g] is the group's cost, without[g, i] the cost if its i-th member
     left (-1: not known), version[g] counts its changes.
@@ -63,13 +63,13 @@ def empty_partition(n_users: int, k: int) -> Partition:
 
 @jit
 def least_size(groups: Partition) -> int:
-    """Return k: a group has room for 2k-1."""
+    """Return k, the least size of a group (a group has room for 2k-1)."""
     return int(groups.members.shape[1] + 1) // 2
 
 
 @jit
 def changed(samples: Samples, groups: Partition, g: int, scratch: Scratch) -> None:
-    """Bring a group's figures up to date after its members changed."""
+    """Update a group's costs after its members changed."""
     groups.version[g] += 1
     for i in range(groups.without.shape[1]):
         groups.without[g, i] = -1.0
@@ -83,7 +83,7 @@ def changed(samples: Samples, groups: Partition, g: int, scratch: Scratch) -> No
 
 @jit
 def add(groups: Partition, g: int, user: int) -> None:
-    """Put a user at the end of a group; `changed` is for afterwards."""
+    """Add a user at the end of a group; call `changed` afterwards."""
     groups.members[g, groups.size[g]] = user
     groups.size[g] += 1
     groups.of[user] = g
@@ -101,7 +101,7 @@ def remove(groups: Partition, user: int) -> None:
 
 @jit
 def cost_with(samples: Samples, groups: Partition, g: int, user: int, bound: float, scratch: Scratch) -> float:
-    """Return what a group would cost with one more user."""
+    """Return the cost of a group with one more user."""
     size = groups.size[g]
     for i in range(size):
         scratch.who[i] = groups.members[g, i]
@@ -111,7 +111,7 @@ def cost_with(samples: Samples, groups: Partition, g: int, user: int, bound: flo
 
 @jit
 def cost_replaced(samples: Samples, groups: Partition, old: int, new: int, bound: float, scratch: Scratch) -> float:
-    """Return what a member's group would cost with another user in their place."""
+    """Return the cost of a member's group with another user in the member's place."""
     g = groups.of[old]
     size = groups.size[g]
     for i in range(size):
@@ -122,7 +122,7 @@ def cost_replaced(samples: Samples, groups: Partition, old: int, new: int, bound
 
 @jit
 def cost_without(samples: Samples, groups: Partition, user: int, scratch: Scratch) -> float:
-    """Return what a user's group would cost without them; remembered until the group changes."""
+    """Return the cost of a user's group without them; it is cached until the group changes."""
     g, place = groups.of[user], groups.place[user]
     if groups.without[g, place] < 0.0:
         size = groups.size[g]
@@ -135,7 +135,7 @@ def cost_without(samples: Samples, groups: Partition, user: int, scratch: Scratc
 
 @jit
 def load_groups(samples: Samples, sizes: Ints, groups: Partition, scratch: Scratch) -> None:
-    """Take over a partition: the first sizes[0] users are a group, the next sizes[1] another, and so on."""
+    """Load a partition: the first sizes[0] users are a group, the next sizes[1] another, and so on."""
     user = 0
     for g in range(len(sizes)):
         for _ in range(sizes[g]):

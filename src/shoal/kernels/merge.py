@@ -49,12 +49,12 @@ SUM = 0
 OWNER = 1
 MEMBERS = 2
 
-_CHECK_EVERY = np.uint64(16)  # slots between two looks at the abandon bound
+_CHECK_EVERY = np.uint64(16)  # slots between two checks of the abandon bound
 _ONE, _NONE = np.uint64(1), np.uint64(0)
 
 
 class PairScratch(NamedTuple):
-    """Room for the merge of two people: slots as in `Slots`, weights and costs with each of the two as the owner."""
+    """Scratch arrays for the merge of two people: slots as in `Slots`, weights and costs with each as the owner."""
 
     time: Ints
     west: Ints
@@ -70,7 +70,7 @@ class PairScratch(NamedTuple):
 
 @jit
 def pair_scratch(n_samples: int) -> PairScratch:
-    """Return room for any two people with so many samples together."""
+    """Return scratch arrays for any two people with this many samples together."""
     ints = np.empty((5, n_samples + 1), np.int64)
     latest = np.empty(n_samples + 1, np.uint64)
     floats = np.empty((4, n_samples + 1), np.float64)
@@ -203,14 +203,14 @@ def owner_cost_pairs(samples: Samples, first: Ints, second: Ints, cost_first: Fl
 
 
 class MemberLists(NamedTuple):
-    """Who is merged: record r merges the people members[offsets[r]:offsets[r + 1]], the owner first."""
+    """Lists of people to merge: record r merges members[offsets[r]:offsets[r + 1]], the owner first."""
 
     offsets: Ints
     members: Ints
 
 
 class MergedRecords(NamedTuple):
-    """What merging gives: counts[r] boxes from row starts[r] of `boxes` on, and the least cost of each record."""
+    """The result of merging: counts[r] boxes from row starts[r] of `boxes` on, and the least cost of each record."""
 
     boxes: Ints32
     starts: Ints
@@ -219,7 +219,7 @@ class MergedRecords(NamedTuple):
 
 
 class _Rows(NamedTuple):
-    """Rows of samples in the order of time, and the place of whose they are among the members."""
+    """Rows of samples in the order of time, and the place of each row's user among the members."""
 
     row: Ints
     owner: Ints
@@ -264,7 +264,7 @@ def _time_order(samples: Samples, members: Ints, rows: _Rows, spare: _Rows) -> t
 
 @jit
 def _fill_slots(samples: Samples, rows: _Rows, n_rows: int, weight_of: Floats, slots: Slots, ledger: Ledger) -> int:
-    """Collapse rows in the order of time into slots, and write them; return their number.
+    """Collapse rows in time order into slots, and write the slots; return their number.
 
     The members are kept in a list ordered by their last slot, so M(g) is the head's (O(1) per sample).
     """
@@ -357,7 +357,7 @@ def _write_boxes(slots: Slots, n_slots: int, cut: NDArray[np.uint64], out: Ints3
 
 @jit
 def merge_records(samples: Samples, lists: MemberLists, objective: int, merged: MergedRecords) -> None:
-    """k-merge many records, each of the people of one list; fill `merged`.
+    """Merge many records by k-merge, each the people of one list; fill `merged`.
 
     A record needs room for as many boxes as its least member has samples, since every box holds one of them. With
     `boxes` of no rows only costs are filled.

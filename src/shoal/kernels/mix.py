@@ -1,4 +1,4 @@
-"""Scrambled bits: what seeds, draws and hash tables of kernels are made of."""
+"""Scramble bits, for the seeds, draws and hash tables of kernels."""
 
 from __future__ import annotations
 

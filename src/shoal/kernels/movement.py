@@ -1,4 +1,4 @@
-"""What people's movements are like: how far they range, how many live around them, how evenly they are seen."""
+"""Properties of people's movements: range, distance travelled, regularity of samples, and overlap with others."""
 
 from __future__ import annotations
 

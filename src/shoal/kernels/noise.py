@@ -1,4 +1,4 @@
-"""Noise: planar Laplace around places, in the tangent plane of each (Andrés et al. 2013, Sec. 4)."""
+"""Noise: add planar Laplace noise to places, in the tangent plane of each (Andrés et al. 2013, Sec. 4)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TINY = 2.0**-54
 
 
 class LaplaceDraws(NamedTuple):
-    """Two uniform numbers in [0, 1) for each place: the direction, and how rarely the radius is exceeded."""
+    """Two uniform numbers in [0, 1) for each place: the direction, and the probability that the radius is exceeded."""
 
     angles: Floats
     tails: Floats

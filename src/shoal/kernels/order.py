@@ -1,4 +1,4 @@
-"""Order: rows of any order become each user's sorted distinct samples, and users get their canonical rank."""
+"""Order: turn rows of any order into each user's sorted distinct samples, and rank users canonically."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Granules(NamedTuple):
 
 
 class Packing(NamedTuple):
-    """How granules make a key: t, x, y relative to `low`, y in the lowest bits."""
+    """How granules are packed into a key: t, x, y relative to `low`, y in the lowest bits."""
 
     low: Ints
     x_bits: int
@@ -67,7 +67,7 @@ def pack_rows(
     *,
     threads: int = 1,
 ) -> Packed:
-    """Group rows by user, each user's sorted by (t, x, y) and distinct.
+    """Group rows by user; each user's rows are sorted by (t, x, y) and distinct.
 
     Input: per row the user (0 … n_users-1) and the granule. Output: Packed, see `unpack_users`.
     Guarantee: exact; the same for any order of the rows and any number of threads. The input is not changed.
@@ -105,9 +105,9 @@ def unpack_users(
     threads: int = 1,
     into: tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]] | None = None,
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
-    """Write out the rows of some users, in the order asked for: offsets, t, x, y; linear.
+    """Return the rows of some users, in the given order: offsets, t, x, y; linear.
 
-    The columns are new, or the first part of three arrays `into` which they go: fresh memory is as dear as the rest.
+    The columns are new arrays, or the first part of the three arrays `into`: new memory costs as much as the rest.
 
     >>> i = np.array([1, 0, 1, 1], dtype=np.int32)
     >>> unpack_users(pack_rows(i, i, i, i, 3), np.array([1, 0]))[1].tolist()
@@ -206,7 +206,7 @@ def _scatter_keys(users: Ints32, granules: Granules, packing: Packing, at: Ints,
 
 @jit
 def _sort_distinct(keys: Ints, offsets: Ints, first: int, last: int, counts: Ints) -> None:
-    """Sort each user's keys in place and move the distinct ones to the front of their part."""
+    """Sort each user's keys in place and move the distinct keys to the front of the user's part."""
     for user in range(first, last):
         start, end = offsets[user], offsets[user + 1]
         part = keys[start:end]
@@ -240,7 +240,7 @@ def _unpack(keys: Ints, starts: Ints, packing: Packing, first: int, last: int, s
 
 @jit
 def _before(a: int, b: int, offsets: Ints, counts: Ints, columns: tuple[Ints | Ints32, ...]) -> bool:
-    """Whether user a's samples come strictly before user b's; both have equally many."""
+    """Return whether user a's samples come strictly before user b's; both have equally many."""
     i, j = offsets[a], offsets[b]
     for step in range(counts[a]):
         for column in columns:
@@ -258,7 +258,7 @@ def _merge_sort(order: Ints, lo: int, hi: int, spare: Ints, users: _Users) -> No
         start = lo
         while start + width < hi:
             middle, end = start + width, min(start + 2 * width, hi)
-            for i in range(start, middle):  # loops, for slices take seconds to compile
+            for i in range(start, middle):  # loops, because slices take seconds to compile
                 spare[i] = order[i]
             i, j, out = start, middle, start
             while i < middle and j < end:
@@ -279,7 +279,7 @@ def _merge_sort(order: Ints, lo: int, hi: int, spare: Ints, users: _Users) -> No
 
 @jit
 def _sort_ties(order: Ints, users: _Users, first: tuple[Ints | Ints32, ...]) -> None:
-    """Finish the order inside runs of users with as many samples and the same first one."""
+    """Order the users inside runs with the same number of samples and the same first sample."""
     counts = users.counts
     spare = np.empty_like(order)
     lo = 0

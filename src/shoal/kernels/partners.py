@@ -1,4 +1,4 @@
-"""Partners: the candidates that are truly cheapest to be merged with. Also everybody's home cell."""
+"""Partners: the candidates with the least exact cost of merging. Also everybody's home cell."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def sampling_gaps(samples: Samples, users: Ints) -> Ints32:
 
 @jit
 def _insert(other: Ints, cost: Floats, user: int, partner: int, c: float) -> None:
-    """Insert a partner where their cost belongs; equal costs keep the lower index first."""
+    """Insert a partner in the order of costs; of equal costs, the lower index comes first."""
     p = cost.shape[1] - 1
     if c > cost[user, p] or (c == cost[user, p] and partner > other[user, p]):
         return
@@ -58,7 +58,7 @@ def _insert(other: Ints, cost: Floats, user: int, partner: int, c: float) -> Non
 
 @jit
 def _seen_before(nearest: Ints, start: int, user: int, rank: int, partner: int) -> bool:
-    """Tell whether the pair has already come up in the partner's own row: of lower rank, or same and before."""
+    """Return whether the pair was seen already in the partner's own row: at a lower rank, or before at the same."""
     row = partner - start
     if row < 0 or row >= len(nearest):
         return False

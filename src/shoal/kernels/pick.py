@@ -51,7 +51,7 @@ def neighbour_lists(
 
 @jit
 def cheapest_entries(offsets: Ints, other: Ints, cost: Floats, n: int) -> Ints:
-    """Return, for every list, where its n least costs stand, cheapest first (ties: the earlier), as (lists, n).
+    """Return the positions of the n least costs of every list, cheapest first (ties: the earlier), as (lists, n).
 
     A list with fewer entries is filled up with -1.
     """
@@ -65,7 +65,7 @@ def cheapest_entries(offsets: Ints, other: Ints, cost: Floats, n: int) -> Ints:
 
 @jit
 def capped_entries(offsets: Ints, other: Ints, cost: Floats, order: Ints, n: int, most: int) -> Ints:
-    """Do as `cheapest_entries` if every neighbour may be chosen `most` times only, by the lists in this order."""
+    """Return the same as `cheapest_entries`, but choose every neighbour at most `most` times, lists in this order."""
     n_users = len(offsets) - 1
     chosen = np.full((n_users, n), -1, np.int64)
     times = np.zeros(n_users, np.int64)
@@ -80,7 +80,7 @@ def capped_entries(offsets: Ints, other: Ints, cost: Floats, order: Ints, n: int
 
 @jit
 def join_clusters(offsets: Ints, other: Ints, cost: Floats, order: Ints, k: int) -> Ints:
-    """Return everybody's cluster, named after one of its members: all have k members or more.
+    """Return everybody's cluster, numbered by one of its members; every cluster has at least k members.
 
     In this order, whoever has none takes their k-1 cheapest free neighbours; who finds fewer joins the cluster of
     their cheapest neighbour that has one, or, if no neighbour ever gets one, the first cluster of all.
@@ -100,7 +100,7 @@ def join_clusters(offsets: Ints, other: Ints, cost: Floats, order: Ints, k: int)
             taken[other[p]] = True
         first = u if first < 0 else min(first, u)
     left = n_users - taken.sum()
-    while left > 0:  # a round may give homes to those whose neighbours had none themselves
+    while left > 0:  # a round may place users whose neighbours had no cluster before
         before = left
         for u in order:
             if not taken[u] and _cheapest(offsets[u], offsets[u + 1], other, cost, ~taken, chosen[:1]) > 0:
@@ -136,7 +136,7 @@ def _cheapest(start: int, stop: int, other: Ints, cost: Floats, without: NDArray
 
 @jit
 def holds(values: Ints, n: int, value: int) -> bool:
-    """Tell whether a value is among the first n."""
+    """Return whether a value is among the first n values."""
     for i in range(n):
         if values[i] == value:
             return True

@@ -1,4 +1,4 @@
-"""Polyline: how far points lie from the line through a trace's fixes (Promesse, Sec. V-C)."""
+"""Polyline: the distance of points from the line through a trace's fixes (Promesse, Sec. V-C)."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _balls(line: SpaceTracks, begin: int, end: int, block: int) -> Floats:
 
 @jit
 def _gap(ball: Floats, p: Vector) -> float:
-    """Return how far a point is from a ball; less than zero inside it."""
+    """Return the distance of a point from a ball; negative inside it."""
     away = math.sqrt((ball[0] - p.x) ** 2 + (ball[1] - p.y) ** 2 + (ball[2] - p.z) ** 2)
     return float(away - ball[3])
 

@@ -31,7 +31,7 @@ def proxy_distance(ax: float, ay: float, a_half: float, bx: float, by: float, b_
 
 @jit
 def _sift_down(key: Floats, index: Ints, size: int) -> None:
-    """Restore a max-heap of (key, index) whose root was replaced."""
+    """Restore the order of a max-heap of (key, index) whose root was replaced."""
     at = 0
     while True:
         child = 2 * at + 1

@@ -1,4 +1,4 @@
-"""Queries: how many traces cross a square during some time (Promesse, Sec. V-C)."""
+"""Queries: count the traces that cross a square during some time (Promesse, Sec. V-C)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Queries", "TrackBounds", "count_crossing", "track_bounds"]
 
 
 class Queries(NamedTuple):
-    """Questions: during which milliseconds, `when` (first, last), and in which squares, `where`.
+    """Range queries: their times in milliseconds, `when` (first, last), and their squares, `where`.
 
     A square is its middle (lng, lat) and half its sides, in degrees of longitude and latitude.
     """

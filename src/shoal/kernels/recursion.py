@@ -67,7 +67,7 @@ EMPTY = Bounds(LAST, FIRST, LAST, FIRST)
 
 
 class Slots(NamedTuple):
-    """The slots of a merge: when each is, its bounds, and the latest start of a complete box that ends there, M(g)."""
+    """The slots of a merge: time and bounds of each, and the latest start M(g) of a complete box that ends there."""
 
     time: Ints32
     west: Ints32
@@ -98,7 +98,7 @@ class Ledger(NamedTuple):
 
 @jit
 def slots_for(n_samples: int) -> Slots:
-    """Return room for the slots of so many samples."""
+    """Return arrays for the slots of this many samples."""
     sides = np.empty((5, n_samples + 1), np.int32)
     latest = np.empty(n_samples + 1, np.uint64)
     latest[0] = 0
@@ -107,7 +107,7 @@ def slots_for(n_samples: int) -> Slots:
 
 @jit
 def ledger_for(n_samples: int) -> Ledger:
-    """Return room for the weights and costs of so many samples."""
+    """Return arrays for the weights and costs of this many samples."""
     weight, cost = np.empty(n_samples + 1, np.float64), np.empty(n_samples + 1, np.float64)
     weight[0] = cost[0] = 0.0
     return Ledger(weight, cost)
@@ -128,7 +128,7 @@ def write_slot(slots: Slots, ledger: Ledger, g: np.uint64, slot: Slot) -> None:
 
 @inlined
 def wider(one: Bounds, other: Bounds) -> Bounds:
-    """Return the bounds of both."""
+    """Return the bounds around both."""
     return Bounds(
         min(one.west, other.west), max(one.east, other.east), min(one.south, other.south), max(one.north, other.north)
     )
@@ -162,7 +162,7 @@ def least_cost(ledger: Ledger, start: np.uint64, stop: np.uint64) -> float:
 def cheapest_start(
     slots: Slots, ledger: Ledger, slot: Slot, after: Bounds, least: float, constant: float
 ) -> tuple[float, np.uint64]:
-    """Return the least cost up to a slot, and where its last box starts.
+    """Return the least cost up to a slot, and the start of its last box.
 
     `after` are the bounds of the slots after M and up to this one, `least` a floor of the costs before the box. A box
     weighs `constant` (or NO_CONSTANT) and what its samples weigh.

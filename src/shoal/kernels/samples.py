@@ -1,4 +1,4 @@
-"""Samples: everybody's samples as kernels take them."""
+"""Samples: everybody's samples in the form that kernels take."""
 
 from __future__ import annotations
 
@@ -31,5 +31,5 @@ class _People(Protocol):
 
 
 def samples_of(people: _People) -> Samples:
-    """Return people's samples as kernels take them, without a copy."""
+    """Return people's samples in the form that kernels take, without a copy."""
     return Samples(people.t, people.x, people.y, people.offsets)

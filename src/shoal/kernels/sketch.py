@@ -1,4 +1,4 @@
-"""Time sketches: who is likely to be cheap to merge with, without merging.
+"""Time sketches: estimate who is cheap to merge with, without merging.
 
 The duration is cut into as many equal slots as the sketch is long. For each, a sketch holds the position and the
 time of the user's sample nearest to the slot's centre, and the share of their samples that lie in the slot. The
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["LANES", "Sketching", "fill_sketches", "nearest_by_sketch"]
 
 LANES = 64
-_STEP = 8  # slots between two looks at the bound
+_STEP = 8  # slots between two checks of the bound
 
 
 class Sketching(NamedTuple):
@@ -108,7 +108,7 @@ def _block_distances(
 
 @jit
 def _push(key: Floats32, index: Ints, distance: float, user: int) -> None:
-    """Replace the root of a max-heap of (key, index) and restore it."""
+    """Replace the root of a max-heap of (key, index) and restore its order."""
     size = len(key)
     at = 0
     while True:

@@ -1,4 +1,4 @@
-"""Smooth: points at equal distances along a trace, the walk of Promesse (Promesse, Fig. 2)."""
+"""Smooth: place points at equal distances along a trace (Promesse, Fig. 2)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SCALE = 1e7  # published degrees have seven decimals
 
 
 class PointColumns(NamedTuple):
-    """Room for the points of some traces, one after the other."""
+    """Arrays for the points of some traces, one after the other."""
 
     ms: Ints
     lng: Floats
@@ -38,7 +38,7 @@ def _squared_m(at: Vector, to: Vector) -> float:
 
 @jit
 def most_points(traces: Tracks, step_m: float, first: int, last: int, most: Ints) -> None:
-    """Fill how many points the walk can give at most for the traces first…last-1, by the length of each polyline."""
+    """Fill an upper bound of the number of points for the traces first…last-1, from the length of each polyline."""
     offsets, lng, lat = traces.offsets, traces.lng, traces.lat
     for trace in range(first, last):
         length = 0.0
@@ -55,7 +55,7 @@ def most_points(traces: Tracks, step_m: float, first: int, last: int, most: Ints
 
 @jit
 def smooth_traces(traces: Tracks, step_m: float, first: int, last: int, counts: Ints, points: PointColumns) -> int:
-    """Walk the traces first…last-1, fill their points and how many each has; return how many points in all.
+    """Walk the traces first…last-1; fill their points and the number of points of each; return the total.
 
     Per trace: the first fix is the first point; a point is given wherever the distance from the last one reaches
     `step_m`, on the line from it to the current fix. Nothing is left of a trace with two points or fewer; else the

@@ -1,4 +1,4 @@
-"""Sorting inside kernels: numpy's own sorts take several seconds to compile each time they are used."""
+"""Sort inside kernels; numpy's own sorts take several seconds to compile each time they are used."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["fill_order"]
 
 @jit
 def fill_order(keys: Floats, order: Ints, n: int) -> None:
-    """Fill the first n of `order` with the places of the first n keys, least key first; of equal keys, the first.
+    """Fill the first n of `order` with the places of the first n keys, least key first; equal keys keep their order.
 
     By Shell's method: no memory, and quick for the tens to thousands that are left after pruning.
     """

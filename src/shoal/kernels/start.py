@@ -22,7 +22,7 @@ __all__ = ["start_groups"]
 
 @jit
 def _grow(samples: Samples, near: Ints, tried: int, groups: Partition, user: int, scratch: Scratch) -> int:
-    """Collect a group around a user, the cheapest free neighbour of its members at a time; return its size.
+    """Grow a group around a user by the cheapest free neighbour of its members, one at a time; return its size.
 
     The group stands in scratch.who.
     """
@@ -55,7 +55,7 @@ def _grow(samples: Samples, near: Ints, tried: int, groups: Partition, user: int
 
 @jit
 def _insert(samples: Samples, near: Ints, tried: int, groups: Partition, user: int, scratch: Scratch) -> bool:
-    """Put a user into the near group that has room and takes them at least cost; False if there is none."""
+    """Put a user into the near group with room that takes them at the least cost; return False if there is none."""
     capacity = groups.members.shape[1]
     best = np.inf
     chosen = NOBODY
@@ -81,7 +81,7 @@ def _insert(samples: Samples, near: Ints, tried: int, groups: Partition, user: i
 
 @jit
 def _place_rest(samples: Samples, n_groups: int, groups: Partition, scratch: Scratch) -> None:
-    """Place users who have no near group with room: among themselves, in the order they stand in, then anywhere."""
+    """Place users who have no near group with room: first with each other, in the given order, then anywhere."""
     k = least_size(groups)
     rest = np.empty(len(groups.of), np.int64)
     n_rest = 0
@@ -115,10 +115,10 @@ def _place_rest(samples: Samples, n_groups: int, groups: Partition, scratch: Scr
 
 @jit
 def start_groups(samples: Samples, near: Ints, order: Ints, tried: int, groups: Partition, scratch: Scratch) -> None:
-    """Make a first partition; users take their turn in this order, which should be hardest first.
+    """Make a first partition; users choose in this order, which should be hardest first.
 
     near[u] are u's neighbours, cheapest first, -1 where there are no more. Each user still free takes the free
-    neighbours that make the cheapest group of k; who can't, joins the group that takes them at least cost.
+    neighbours that make the cheapest group of k; a user who can't joins the group that takes them at the least cost.
     """
     k = least_size(groups)
     n_groups = 0

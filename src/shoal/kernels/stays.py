@@ -1,4 +1,4 @@
-"""Stays: where a trace remains within a diameter for some time, and the places that its stays make up.
+"""Stays: find where a trace remains within a diameter for some time, and merge its stays into places.
 
 The greedy extraction of Hariharan and Toyama (2004), as Promesse's paper uses it (Sec. V-B). Coordinates are in space
 (geocentric, or flat with z = 0), so that distances are true anywhere.
@@ -96,7 +96,7 @@ def _hull(u: Floats, v: Floats, n: int, kept: Ints) -> int:
 
 @jit
 def _forget_inner(points: SpaceTracks, far: Ints, n: int, flat: bool) -> int:
-    """Keep only the corners of the hull among rows `far`, seen from above the first; no other can be farthest."""
+    """Keep only the corners of the hull among the rows `far`, projected at the first; no other row can be farthest."""
     x, y, z = points.x, points.y, points.z
     o = far[0]
     if flat:
@@ -118,7 +118,7 @@ def _forget_inner(points: SpaceTracks, far: Ints, n: int, flat: bool) -> int:
 
 @jit
 def _far_off(points: SpaceTracks, i: int, limit: float, far: Ints, n_far: int) -> int:
-    """Return the first of the rows `far` whose squared distance from row i is above the limit, -1 if none is."""
+    """Return the first of the rows `far` whose squared distance from row i is above the limit; -1 if there is none."""
     x, y, z = points.x, points.y, points.z
     for k in range(n_far):
         j = far[k]
@@ -129,7 +129,7 @@ def _far_off(points: SpaceTracks, i: int, limit: float, far: Ints, n_far: int) -
 
 @jit
 def _last_off(points: SpaceTracks, i: int, limit: float, low: int) -> int:
-    """Return the last of the rows low…i-1 whose squared distance from row i is above the limit, -1 if none is."""
+    """Return the last of the rows low…i-1 whose squared distance from row i is above the limit; -1 if there is none."""
     x, y, z = points.x, points.y, points.z
     for j in range(i - 1, low - 1, -1):
         if (x[j] - x[i]) ** 2 + (y[j] - y[i]) ** 2 + (z[j] - z[i]) ** 2 > limit:
@@ -139,7 +139,7 @@ def _last_off(points: SpaceTracks, i: int, limit: float, low: int) -> int:
 
 @jit
 def find_stays(points: SpaceTracks, ms: Ints, rule: StayRule, first: int, last: int, stays: FoundStays) -> int:
-    """Fill the stays of the traces first…last-1; return how many in all.
+    """Fill the stays of the traces first…last-1; return their total number.
 
     A stay is a run of fixes, the first that begins as early as possible and then as long as possible, no two of which
     are more than the diameter apart and which lasts `least_ms` at least.
@@ -201,7 +201,7 @@ def find_stays(points: SpaceTracks, ms: Ints, rule: StayRule, first: int, last: 
 
 @jit
 def merge_stays(stays: SpaceTracks, radius_m: float, counts: Ints) -> int:
-    """Merge each trace's stays into places: a stay joins the nearest place within `radius_m`, or is a new one.
+    """Merge each trace's stays into places: a stay joins the nearest place within `radius_m`, or makes a new one.
 
     A place is at the mean of its stays. Places are written over the stays, from the first row on. Return how many
     there are in all; `counts` gets those of each trace.

@@ -1,8 +1,8 @@
 """Stretch efforts (GLOVE, Sec. 4): what it costs to cover one sample by another, one trajectory by another.
 
-All in whole numbers, so that nothing depends on the order of sums: one cell costs `space`, one slot `time`, each part
-at most its cap, and the sum of the caps stands for an effort of 1 (`whole`). On boxes with weights n_a, n_b everything
-is n_a + n_b times as much.
+All costs are whole numbers, so that nothing depends on the order of sums: one cell costs `space`, one slot `time`, each
+part at most its cap, and the sum of the caps stands for an effort of 1 (`whole`). On boxes with weights n_a, n_b
+everything is n_a + n_b times as much.
 
 Samples are sorted by time. From where a sample would stand among the others, the search goes out to both sides and
 stops when time alone costs as much as the best; only if the best costs more than any time can, everybody is looked
@@ -83,7 +83,7 @@ class NearestBoxes(NamedTuple):
 
 @jit
 def _between(a0: int, a1: int, b0: int, b1: int) -> int:
-    """Return how far apart two ranges are, 0 if they touch or overlap."""
+    """Return the distance between two ranges; 0 if they touch or overlap."""
     return max(0, b0 - a1, a0 - b1)
 
 
@@ -297,8 +297,8 @@ def first_is_longer(edges: Ints32, a: RowRange, b: RowRange) -> bool:
 def box_effort(boxes: StretchedBoxes, a: RowRange, b: RowRange, weights: Weights, scale: Scale, most: float) -> float:
     """Return the stretch effort of two trajectories of boxes (Eq. 10), from 0 to 1; inf as soon as it is above `most`.
 
-    The effort is symmetric: which of the two is the longer is found here. Efforts that equal `most` to TIE are given,
-    never inf.
+    The effort is symmetric: which of the two is the longer is found here. Efforts that equal `most` to TIE are returned
+    as they are, not as inf.
     """
     if not first_is_longer(boxes.edges, a, b):
         a, b = b, a

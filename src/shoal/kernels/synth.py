@@ -1,4 +1,4 @@
-"""Kernels of the population generator: one person's life, and how a network or a receiver sees it.
+"""Kernels of the population generator: one person's life, and what a network or a receiver records of it.
 
 A life is a list of stays (place, arrive, leave) in seconds from the start of the period; between two stays the
 person is under way. Every random number comes from a counter that starts at (seed, user number, stream), so a person
@@ -68,7 +68,7 @@ class CallHabits(NamedTuple):
 
 @jit
 def _key(seed: int, user: int, stream: np.uint64) -> np.uint64:
-    """Return where a stream of random numbers of a user starts."""
+    """Return the start of a user's stream of random numbers."""
     return mix(mix(mix(np.uint64(seed) + GOLDEN) ^ np.uint64(user)) + stream * GOLDEN)
 
 
@@ -134,7 +134,7 @@ def _travel_s(distance_m: float) -> float:
 
 
 class _Person(NamedTuple):
-    """What stays the same in a life: places, hours of work in seconds, how often one goes out and travels."""
+    """A person's constants: places, hours of work in seconds, how often they go out and travel."""
 
     home: int
     work: int
@@ -170,7 +170,7 @@ def _here(diary: _Diary) -> int:
 
 @jit
 def _go(land: Land, who: _Person, diary: _Diary, place: int, depart: float) -> None:
-    """Leave the last stay at `depart`, but not before five minutes of it, for `place`."""
+    """Leave the last stay at `depart`, but after at least five minutes of it, and go to `place`."""
     n, here = diary.size[0], _here(diary)
     if here == place or n == len(diary.stays):
         return
@@ -216,7 +216,7 @@ def _choose(land: Land, rng: Words, diary: _Diary, here: int) -> int:
 def _out_and_back(
     land: Land, rng: Words, who: _Person, diary: _Diary, back: int, depart: float, hours: tuple[float, float]
 ) -> None:
-    """Go out for (least, further) hours and on to `back`; away from home only places around are in reach."""
+    """Go out for (least, further) hours and then to `back`; away from home only nearby places are in reach."""
     here = _here(diary)
     travelling = here != who.home and here != who.work
     place = _pick(land.jump[here], _uniform(rng)) if travelling else _choose(land, rng, diary, here)
@@ -267,7 +267,7 @@ def _work_day(land: Land, rng: Words, who: _Person, diary: _Diary, midnight: flo
 
 @jit
 def _free_day(land: Land, rng: Words, who: _Person, diary: _Diary, midnight: float, base: int) -> None:
-    """Write a day without work, from the place where one stays and back to it."""
+    """Write a day without work, from the place where the person stays and back to it."""
     if _uniform(rng) < 0.42 * who.outgoing:
         _out_and_back(land, rng, who, diary, base, midnight + (8.5 + 4.0 * _uniform(rng)) * HOUR, (0.5, 3.0))
     if _uniform(rng) < 0.45 * who.outgoing:

@@ -1,4 +1,4 @@
-"""How unevenly a person's samples are hard to hide: Gini coefficient and tail weight (the k-gap paper, Eq. 6-7)."""
+"""How uneven a person's sample efforts are: Gini coefficient and tail weight (the k-gap paper, Eq. 6-7)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def gini_of_sorted(values: Floats) -> float:
 
 @jit
 def _quantile(values: Floats, percent: int) -> float:
-    """Return the least value that at least so many of a hundred do not exceed: the inverse of the empirical CDF."""
+    """Return a percentile: the least value that at least this share of values do not exceed (inverse empirical CDF)."""
     at = (percent * len(values) + 99) // 100 - 1
     return float(values[at])
 

@@ -1,4 +1,4 @@
-"""Tracks: traces of fixes and published points as kernels take them."""
+"""Tracks: traces of fixes and published points in the form that kernels take."""
 
 from __future__ import annotations
 
@@ -43,5 +43,5 @@ class _Traces(Protocol):
 
 
 def tracks_of(traces: _Traces) -> Tracks:
-    """Return traces, or what was published of them, as kernels take them, without a copy."""
+    """Return traces, or published points, in the form that kernels take, without a copy."""
     return Tracks(traces.offsets, traces.ms, traces.lng, traces.lat)

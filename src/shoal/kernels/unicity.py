@@ -1,4 +1,4 @@
-"""Kernels of unicity: which points are known of a few people, and who else holds them.
+"""Kernels of unicity: draw points known of a few people, and count who else has them.
 
 A point is a sample seen at a coarser resolution: `Coarse` says how a granule becomes one. Nothing is sorted and no
 index of everybody is built: the few known points go into a small hash table, in which every sample is looked up once.
@@ -23,7 +23,7 @@ _ONE = np.uint64(1)
 
 
 class Coarse(NamedTuple):
-    """From granules to points: t → (t + origin_slot)·slot_s // time_s, x → x·cell_m // space_m, y alike."""
+    """How granules become points: t → (t + origin_slot)·slot_s // time_s, x → x·cell_m // space_m, y alike."""
 
     origin_slot: int
     slot_s: int
@@ -33,7 +33,7 @@ class Coarse(NamedTuple):
 
 
 class KnownPoints(NamedTuple):
-    """Distinct points, a hash table of them, and of which person each is known.
+    """Distinct points, a hash table of them, and the people of whom each is known.
 
     Point p is (t, x, y)[p]; it is number bit[i] of the points known of person[i], for i in ends[p]…ends[p+1]-1.
     `slots` (a power of two, at most half full) holds numbers of points, -1 where free.
@@ -122,7 +122,7 @@ def _find(known: KnownPoints, t: int, x: int, y: int) -> int:
 def held_prefixes(
     samples: Samples, coarse: Coarse, known: KnownPoints, people: int, most: int, users: tuple[int, int]
 ) -> Ints:
-    """Count, for each of the `people` of whom points are known, the users who hold how many of the first of them.
+    """Count, for each of the `people` with known points, the users by how many of the first points they hold.
 
     Return (people, most+1): at [v, p] the users among users[0]…users[1]-1 who hold exactly the first p points of v
     and not the next (for p = 0 it stays empty: most hold none).

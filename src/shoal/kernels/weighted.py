@@ -1,6 +1,6 @@
-"""What a k-merge costs, without its boxes: any members, any weights, abandoned early. See kernels/recursion.py.
+"""The cost of a k-merge without its boxes, for any members and weights, abandoned early. See kernels/recursion.py.
 
-A search asks a million times what some users would cost together, and only whether it is less than a bound.
+A search needs this cost a million times, and only whether it is below a bound.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Heads(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Room for one group's slots and members; made once, used for every cost.
+    """Scratch arrays for one group's slots and members; made once, used for every cost.
 
     `starts` are slots where a box may start, latest first: what is subtracted from a time to get a duration, the
     bounds (west, east, south, north) of the slots from there to the latest, weight and cost of all before. `who` and
@@ -67,7 +67,7 @@ class Scratch(NamedTuple):
 
 @jit
 def scratch_of(n_samples: int, n_members: int) -> Scratch:
-    """Return room for merges of up to so many samples of so many members."""
+    """Return scratch arrays for merges of up to this many samples of this many members."""
     heads = Heads(
         np.empty(n_members, np.uint64),
         np.empty(n_members, np.uint64),
@@ -81,7 +81,7 @@ def scratch_of(n_samples: int, n_members: int) -> Scratch:
 
 @inlined
 def _list_starts(slots: Slots, ledger: Ledger, slot: Slot, after: Bounds, starts: Floats) -> np.uint64:
-    """List the slots where the box may start that ends at this slot or later, as long as M stays; return how many.
+    """List the slots where a box that ends at this slot or later may start, while M is the same; return how many.
 
     An earlier start makes the box dearer, at any end from now on by at least what its longer time and greater weight
     cost at the bounds that the box of the later start has now (`after`: those of the slots after M). If what is before
@@ -134,7 +134,7 @@ def _cheapest_listed(starts: Floats, n_starts: np.uint64, slot: Slot, after: Bou
 
 @inlined
 def _begin(samples: Samples, members: Ints, n_members: int, heads: Heads) -> None:
-    """Stand before everybody's first sample."""
+    """Move every member's head to their first sample."""
     for m in range(n_members):
         begin = samples.offsets[members[m]]
         heads.row[m] = np.uint64(begin)
@@ -226,7 +226,7 @@ def merged_cost(
             least = least_cost(ledger, slots.latest[m - _ONE], m)
             # The box that holds slot g starts after some p before it, from M(M(g) - 1) on, and costs only add up.
             if least > bound and least_cost(ledger, m, g) > bound:
-                ended = n_members  # a way out of its own would cost counting references to every array
+                ended = n_members  # a second `return` would count references to every array
                 continue
         if 0 < ended < n_members:  # no complete box can follow, so no cut after g is ever taken
             continue

@@ -1,4 +1,4 @@
-"""How exposed people are before publishing, how hard they are to hide, and how precise a release is."""
+"""Measure how exposed people are before publishing, how hard they are to hide, and how precise a release is."""
 
 from shoal.measure.correlates import Properties, correlations, properties
 from shoal.measure.kgap import Gaps, k_gap

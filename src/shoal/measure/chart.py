@@ -20,7 +20,7 @@ _TICKS = 6
 
 @dataclass(frozen=True, kw_only=True)
 class ChartAxis:
-    """An axis: what it shows, from where to where (None: as the values are), and how numbers are written."""
+    """An axis: its title, its range (None: the range of the values), and how numbers are written."""
 
     label: str
     low: float | None = None
@@ -45,7 +45,7 @@ class Curve:
 
 
 def chart(title: str, curves: Sequence[Curve], x: ChartAxis, y: ChartAxis) -> str:
-    """Draw curves; gives the text of an SVG file. Points that an axis can't show (0 on a log axis) are left out.
+    """Draw curves and return the text of an SVG file. Points that an axis can't show (0 on a log axis) are left out.
 
     >>> one = Curve(name="one", x=[0, 1], y=[0, 1])
     >>> chart("A line", [one], ChartAxis(label="x"), ChartAxis(label="y")).startswith("<svg ")
@@ -76,7 +76,7 @@ def _points(curve: Curve, x: ChartAxis, y: ChartAxis) -> Iterable[tuple[float, f
 
 
 class _Scale:
-    """Where values stand between two edges of the drawing."""
+    """The positions of values between two edges of the drawing."""
 
     def __init__(self, axis: ChartAxis, values: Sequence[float], start: float, stop: float) -> None:
         self.axis, self.start, self.stop = axis, start, stop
@@ -89,7 +89,7 @@ class _Scale:
         self.low, self.high = low, high
 
     def at(self, value: float) -> float:
-        """Return where a value stands, at the edge if it is beyond."""
+        """Return the position of a value; a value beyond an edge is put on the edge."""
         if self.axis.log:
             share = math.log10(value / self.low) / math.log10(self.high / self.low)
         else:

@@ -1,4 +1,4 @@
-"""What makes people hard to hide: properties of their movements, against any figure about them (GLOVE, Sec. 8.2)."""
+"""Correlate properties of people's movements with any figure about the people (GLOVE, Sec. 8.2)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PAIRS_PER_RANGE = 20_000_000
 
 
 class Properties(NamedTuple):
-    """Of each person: radius of gyration, people around, distance travelled, irregularity, samples an hour.
+    """Properties of each person: radius of gyration, people around, distance travelled, irregularity, samples an hour.
 
     The radius is the root mean square distance from the mean position. People around are those whose circle of that
     radius meets theirs. Irregularity is the standard deviation of the time from one sample to the next. Samples an hour
@@ -73,8 +73,8 @@ def properties(people: Trajectories, users: NDArray[np.int64] | None = None, *, 
 def correlations(of: Properties, figures: Any) -> dict[str, dict[str, float | None]]:
     """Correlate each property with a figure about the same people, such as their k-gap or the effort in a group.
 
-    Output: for each property Pearson's coefficient, as in the paper, and Spearman's, which does not mind a few who
-    range very far. None where one of the two does not vary.
+    Output: for each property Pearson's coefficient, as in the paper, and Spearman's, which is robust to a few
+    people who travel very far. None where one of the two does not vary.
 
     >>> import numpy as np
     >>> one = np.array([1.0, 2.0, 3.0, 10.0])
@@ -98,7 +98,7 @@ def _pearson(a: NDArray[Any], b: NDArray[np.float64]) -> float | None:
 
 
 def _ranks(values: NDArray[Any]) -> NDArray[np.float64]:
-    """Return ranks, equal values the mean of theirs."""
+    """Return ranks; equal values share the mean of their ranks."""
     _, which, counts = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
     ranks: NDArray[np.float64] = (last - (counts - 1) / 2)[which]

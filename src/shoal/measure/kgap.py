@@ -42,7 +42,7 @@ _WORK_PER_RANGE = 50_000_000  # samples of everybody × users looked for
 class Gaps(Displayed):
     """How hard people are to hide: a row for each of `users`, a column for each of `k`.
 
-    `gap` is the k-gap, from 0 (already the same as k-1 others) to 1 (nothing alike); `space` and `time` are its two
+    `gap` is the k-gap, from 0 (already the same as k-1 others) to 1 (nothing in common); `space` and `time` are its two
     parts. `near` holds the other users at the least effort, nearest first, and `effort` the efforts. `begun` says how
     many efforts were computed, whole or in part.
     """
@@ -128,12 +128,12 @@ def _refuse(people: Trajectories, asked: Sequence[int], sample: int | None, seed
 def _nearest(
     people: Trajectories, users: NDArray[np.int64], kept: int, scale: Scale, run: Run
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], int]:
-    """Find everybody's nearest others, their efforts, and how many efforts were begun."""
+    """Find everybody's nearest others and their efforts, and count the efforts that were begun."""
     floors, _ = floors_of(people, scale, run)
     by_space = homes(people, run=run).order
     order = SpaceOrder(by_space, np.empty_like(by_space))
     order.rank[by_space] = np.arange(len(by_space))
-    turn = np.argsort(order.rank[users])  # neighbours one after the other, while what they need is at hand
+    turn = np.argsort(order.rank[users])  # neighbours one after the other, while their data is in the cache
     near, effort = np.empty((len(users), kept), np.int64), np.empty((len(users), kept))
     counts, lock = np.zeros(3, np.int64), threading.Lock()
 
@@ -152,7 +152,7 @@ def _nearest(
 
 
 def floors_of(people: Trajectories, scale: Scale, run: Run = LOCAL) -> tuple[Floors, int]:
-    """Prepare what floors are made of, and say how many slots a bin of time has. Linear in samples."""
+    """Prepare the data for floors of the effort; return it with the slots per bin of time. Linear in samples."""
     first, last = int(people.t.min()), int(people.t.max())
     most_bins = min(_MOST_BINS, max(1, _GAP_BYTES // len(people)))
     width = max(-(-scale.time_cap // (scale.time * _BINS_PER_CAP)), -(-(last - first + 1) // most_bins))

@@ -1,6 +1,6 @@
-"""Pictures of k-gaps: who is hard to hide, how it grows with k, why, and what blurring everything alike would do.
+"""Plots of k-gaps: their distribution, how they grow with k, their causes, and the effect of coarser grids.
 
-Curves go through at most 200 points of a distribution: nobody's own figures are drawn.
+Curves go through at most 200 points of a distribution: no person's own figures are drawn.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _GAP = "k-gap (0: hidden already, 1: nothing alike)"
 
 
 def plots(gaps: Gaps, of_tails: Tails, levels: Sequence[Level]) -> dict[str, str]:
-    """Draw everything there is to see; gives SVG texts by file name.
+    """Draw all plots that can be drawn; return SVG texts by file name.
 
     >>> import shoal
     >>> from shoal.measure import sweep, tails

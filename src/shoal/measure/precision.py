@@ -1,4 +1,4 @@
-"""How precise a release is, seen from the people in it."""
+"""Measure how precise a release is for the people in it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["Precision", "precision", "samples_in_boxes"]
 
 @dataclass(frozen=True, kw_only=True)
 class Precision:
-    """What is left of people's samples, each seen through the box of the own record that holds it.
+    """The precision of people's samples: each sample is as precise as the box of the own record that holds it.
 
     `owner_cost` is the mean over people of k-scale, Eq. 4, in slots × cells. A span is (Δx+Δy)/2; means and medians are
     over samples. `suppressed` is the share of the samples that are in no box. NaN where nothing is published.
@@ -65,7 +65,7 @@ def precision(release: Release) -> Precision:
 def samples_in_boxes(release: Release) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Return how many of its owner's samples each box holds, and every owner's cost (k-scale, Eq. 4).
 
-    With owners still to be drawn, those of all who may own the record, and k costs a person. Linear.
+    If owners are still to be drawn: the samples of all who may own the record, and k costs per person. Linear.
     """
     members, people = _members(release)
     owners = members.owners[:, None] if members.matchings is None else members.matchings
@@ -75,7 +75,7 @@ def samples_in_boxes(release: Release) -> tuple[NDArray[np.int64], NDArray[np.fl
 
 
 def _members(release: Release) -> tuple[Members, Trajectories]:
-    """Return who is in the records, and their samples."""
+    """Return the members of the records, and their samples."""
     members = release.members
     if members is None or release.multiplicity is not None or not isinstance(members.people, Trajectories):
         raise SettingsError("only boxes as a method made them can be measured: who is in which record must be known")
@@ -93,7 +93,7 @@ def _mean(values: NDArray[np.float64], weights: NDArray[np.int64]) -> float:
 
 
 def _median(values: NDArray[np.float64], weights: NDArray[np.int64]) -> float:
-    """Return the median of every value repeated as often as it weighs."""
+    """Return the weighted median: each value is repeated as often as its weight says."""
     order = np.argsort(values, kind="stable")
     ends = np.cumsum(weights[order])
     total = int(ends[-1]) if len(ends) else 0

@@ -25,7 +25,7 @@ _FARTHEST = 2**30
 
 @dataclass(frozen=True, kw_only=True)
 class Stretch:
-    """What a stretch counts: the paper's terms unless told otherwise.
+    """The cost of a stretch; by default as in the paper.
 
     A sample stretched by `space_max_m` or more is worth nothing in space, by `time_max_s` or more nothing in time;
     below that, the loss is linear. Space counts with `space_weight`, time with the rest of 1.
@@ -36,7 +36,7 @@ class Stretch:
     space_weight: float = 0.5
 
     def __post_init__(self) -> None:
-        """Refuse what makes no sense."""
+        """Refuse settings that make no sense."""
         if self.space_max_m < 1 or self.time_max_s < 1:
             raise SettingsError("the largest stretches must be at least 1 m and 1 s; give e.g. 20 km and 8 h")
         if not 0 < self.space_weight < 1:
@@ -64,7 +64,7 @@ class Stretch:
 def stretch_effort(
     a: Any, b: Any, *, weights: tuple[int, int] = (1, 1), frame: Frame | None = None, stretch: Stretch | None = None
 ) -> float:
-    """Return the stretch effort Δ of two trajectories (GLOVE, Eq. 1-10): 0, they are the same, to 1, nothing is alike.
+    """Return the stretch effort Δ of two trajectories (GLOVE, Eq. 1-10): from 0 (the same) to 1 (nothing in common).
 
     Parameters
     ----------
@@ -76,10 +76,11 @@ def stretch_effort(
     frame
         The grid; 100 m and 60 s unless given.
     stretch
-        What a stretch counts; the paper's terms unless given.
+        The cost of a stretch; as in the paper unless given.
 
-    Guarantee: exact. Averaged over the samples of the longer; if they are as long, over those of the lexicographically
-    smaller list, so that it does not matter which comes first (the paper takes the first). Cost: near-linear.
+    Guarantee: exact. Averaged over the samples of the longer; if they are equally long, over those of the
+    lexicographically smaller list, so that the order of a and b does not matter (the paper takes the first).
+    Cost: near-linear.
 
     >>> stretch_effort([(0, 0, 0), (60, 10, 0)], [(0, 0, 0), (60, 0, 0)])  # one of two samples is 1 km off, of 20
     0.0125

@@ -1,4 +1,4 @@
-"""What is in the data, in rough figures that single out nobody."""
+"""Summarize the data in rough figures that single out nobody."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Uniform generalization: what samples on a coarser grid do for the k-gap (k-gap, Fig. 4; GLOVE, Fig. 8)."""
+"""Uniform generalization: the effect of coarser grids on the k-gap (k-gap, Fig. 4; GLOVE, Fig. 8)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ LEVELS: tuple[Resolution, ...] = (
 
 @dataclass(frozen=True, kw_only=True)
 class Level:
-    """What is left at a resolution: the share of people who are the same as k-1 others, and k-gaps of those drawn."""
+    """The result at a resolution: the share of people who are the same as k-1 others, and k-gaps of those drawn."""
 
     space_m: int
     time_s: int
@@ -69,7 +69,7 @@ def sweep(
     stretch: Stretch | None = None,
     run: Run = LOCAL,
 ) -> tuple[Level, ...]:
-    """Snap everybody to coarser and coarser grids and see who is the same as k-1 others.
+    """Snap everybody to coarser and coarser grids, and count the people who are the same as k-1 others.
 
     Input: levels (metres, seconds); those finer than the grid are left out. Output: a `Level` for each. Who is hidden
     is counted among everybody; k-gaps are measured for `sample` people drawn by `seed` (none unless asked for),
@@ -115,7 +115,7 @@ def coarser(people: Trajectories, space_m: int, time_s: int) -> Trajectories:
 
 
 def _same_as_others(people: Trajectories, k: int) -> int:
-    """Count the people who are the same as at least k-1 others: in canonical order they stand together."""
+    """Count the people who are the same as at least k-1 others; in canonical order they are next to each other."""
     counts, offsets = people.counts, people.offsets
     columns = np.stack([people.t, people.x, people.y], axis=1)
     sizes = [0]

@@ -1,4 +1,4 @@
-"""Why people are hard to hide: space or time, all their samples or a few (k-gap, Sec. 4.3; GLOVE, Sec. 5.4)."""
+"""Analyse why people are hard to hide: space or time, all samples or a few (k-gap, Sec. 4.3; GLOVE, Sec. 5.4)."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _SAMPLES_PER_RANGE = 200_000
 class Tails:
     """For each of `users`, how the efforts of single samples towards the k-1 nearest are spread; see KINDS for columns.
 
-    `gini`: 0, all samples are as hard to hide, to 1, a single one is. `tail`: the tail weight index, 1 for a normal
-    distribution, 1.64 for an exponential; NaN where a quarter of the values equals the median. `ratio`: the efforts in
-    time over those in space; inf where space costs nothing, NaN where neither does.
+    `gini`: from 0 (all samples are equally hard to hide) to 1 (a single one is). `tail`: the tail weight index, 1 for a
+    normal distribution, 1.64 for an exponential; NaN where a quarter of the values equals the median. `ratio`: the
+    efforts in time over those in space; inf where space costs nothing, NaN where neither does.
     """
 
     k: int
@@ -41,7 +41,7 @@ class Tails:
     ratio: NDArray[np.float64]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return figures about all of them: medians, and shares of those who have the figure."""
+        """Return figures about all users: medians, and shares of those who have the figure."""
         known = ~np.isnan(self.tail)
         compared = self.ratio[~np.isnan(self.ratio)]
         return {
@@ -80,7 +80,7 @@ def tail_weight(values: Any) -> float:
 
 
 def tails(gaps: Gaps, *, k: int | None = None, run: Run = LOCAL) -> Tails:
-    """Look at the efforts of single samples behind k-gaps: their spread, their tails, and whether time outweighs space.
+    """Measure the efforts of single samples behind k-gaps: their spread, their tails, and the ratio of time to space.
 
     Input: what `shoal.k_gap` gives; k, one of those it was measured for (the least, unless given). Output: `Tails`.
     Cost: the efforts between everybody and their k-1 nearest once more, and sorting them.

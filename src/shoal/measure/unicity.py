@@ -1,4 +1,4 @@
-"""Unicity: how many people are singled out by a few points known of them."""
+"""Unicity: count the people who are singled out by a few of their points."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ _SAMPLES_PER_RANGE = 1_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class Unicity:
-    """How many of `people` drawn at random nobody else looks like, given `points` of theirs at a resolution.
+    """The number of people, of `people` drawn at random, who are unique by `points` of their points at a resolution.
 
-    `fewer` of them have not so many distinct points: they are known by all they have.
+    `fewer` of them do not have so many distinct points: all their points are known.
     """
 
     points: int
@@ -111,7 +111,7 @@ def unicity(
 
 
 def resolution_text(space_m: int, time_s: int) -> str:
-    """Write a resolution as people do.
+    """Write a resolution in the usual units.
 
     >>> resolution_text(1000, 3600), resolution_text(250, 90)
     ('1 km / 1 h', '250 m / 90 s')

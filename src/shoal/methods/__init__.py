@@ -1,4 +1,4 @@
-"""The methods, one file or folder each, by the name that the command line knows them by.
+"""The methods, one file or folder each, by their names on the command line.
 
 >>> from shoal.methods import METHODS, make_method
 >>> make_method("promesse", {"step": "200m"})
@@ -52,13 +52,13 @@ DEFAULT = Shoal.name
 
 
 def register(method: M) -> M:
-    """Add a method of one's own, so that every command knows it; may be used as a decorator of its class."""
+    """Register a new method, so that every command knows it; also works as a decorator of its class."""
     METHODS[method.name] = method
     return method
 
 
 def method_class(name: str) -> type[Method]:
-    """Return the class of a method; raises SettingsError with the choices."""
+    """Return the class of the method with this name; raises SettingsError with the choices if there is none."""
     if name not in METHODS:
         near = get_close_matches(name, METHODS, 1)
         hint = f" (did you mean {near[0]}?)" if near else ""
@@ -67,7 +67,7 @@ def method_class(name: str) -> type[Method]:
 
 
 def make_method(name: str, settings: dict[str, Any]) -> Method:
-    """Return a method with some settings; raises SettingsError that names those it does not have."""
+    """Return a method with some settings; raises SettingsError for settings that it does not have."""
     chosen = method_class(name)
     unknown = sorted(set(settings) - set(chosen.model_fields))
     if unknown:

@@ -1,4 +1,4 @@
-"""Geo-indistinguishability: every fix is published where noise puts it, planar Laplace around the true place."""
+"""Geo-indistinguishability: publish every fix with planar Laplace noise added to its place."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["GeoIndistinguishability", "parse_epsilon"]
 
 _FIX_NS, _FIX_BYTES = 900.0, 24
-_BLOCK = 1 << 17  # fixes between two looks at Ctrl-C
+_BLOCK = 1 << 17  # fixes between two checks for Ctrl-C
 _DRAW_BYTES = 16  # of a fix: two numbers of 64 bits
 _LN = re.compile(r"\s*ln\s*\(\s*(\d{1,9}(?:\.\d{1,9})?)\s*\)\s*/\s*(\d{1,9}(?:\.\d{1,9})?)\s*")
 
@@ -53,7 +53,7 @@ def parse_epsilon(value: Any) -> Any:
 
 
 class GeoIndistinguishability(PointMethod):
-    """Publish every fix at a random place around the true one (Andrés et al. 2013), its time as it is.
+    """Publish every fix at a random place around the true one (Andrés et al. 2013); times are not changed.
 
     Parameters
     ----------
@@ -64,8 +64,9 @@ class GeoIndistinguishability(PointMethod):
     The noise is planar Laplace in the tangent plane of each place, so isotropic and of mean length 2/ε metres at
     every latitude; results are snapped to the whole metres of the release's CRS. It comes from the operating system's
     generator; only a seed, for research, makes it repeatable, and then nothing is claimed.
-    Guarantee: `geo-indistinguishability(ε)` for each point; a person loses ε for each of hers, `total_per_m` for the
-    one with most. Not guaranteed: anything about places where people stay: noise over many fixes averages out.
+    Guarantee: `geo-indistinguishability(ε)` for each point; a person loses ε for each of their points, `total_per_m`
+    for the person with the most. Not guaranteed: that places where people stay are hidden, because noise over many
+    fixes averages out.
     Cost: linear, about a microsecond a fix; 24 bytes a point.
 
     >>> import shoal
@@ -117,15 +118,15 @@ class GeoIndistinguishability(PointMethod):
 
     @property
     def claim(self) -> Claim:
-        """What its releases promise, but for the total, which depends on how many fixes people have."""
+        """What its releases promise, without the total, which depends on the number of fixes."""
         return Claim("geo-indistinguishability", epsilon_per_m=self.epsilon)
 
     def estimate(self, traces: Traces, *, run: Run = LOCAL) -> Estimate:
-        """Return what `anonymize` would take."""
+        """Return the estimated time and memory of `anonymize`."""
         return Estimate(_FIX_BYTES * traces.fixes, _FIX_NS * traces.fixes / 1e9 / run.workers)
 
     def _claim_of(self, traces: Traces) -> Claim:
-        """Return the claim with the total of the person with most fixes, their number rounded up to two digits."""
+        """Return the claim with the total for the person with the most fixes, that number rounded up to two digits."""
         most = int(np.bincount(traces.users, weights=traces.counts).max())
         unit = 10 ** max(0, len(str(most)) - 2)
         total = -(-most // unit) * unit * self.epsilon

@@ -1,4 +1,4 @@
-"""GLOVE: greedy groups by stretch effort, strict or loose, merged by k-merge or as the paper does."""
+"""GLOVE: greedy groups by stretch effort, strict or loose, merged by k-merge or as in the paper."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SAMPLE_BYTES, _BOX_BYTES, _PERSON_BYTES, _GAP_BYTES = 60, 60, 1500, 500_000_000
 
 
 class Glove(CrowdMethod):
-    """Hide everyone in a group of at least k, made by always merging the two groups at least stretch effort.
+    """Hide everyone in a group of at least k by repeatedly merging the two groups with the least stretch effort.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class Glove(CrowdMethod):
 
     @property
     def truth(self) -> Literal["member", "group"]:
-        """What boxes are true of: of each member, or with `two-stage` of the group as a whole."""
+        """Whether boxes are true of each member or, with `two-stage`, only of the group as a whole."""
         return "group" if self.merge == "two-stage" else "member"
 
     def make(self, people: Trajectories, *, run: Run) -> Release:
@@ -109,7 +109,7 @@ class Glove(CrowdMethod):
         return Claim("k-anonymity", k=self.k)
 
     def estimate(self, people: Trajectories, *, run: Run = LOCAL) -> Estimate:
-        """Return what `anonymize` would take: everybody is searched for among all, and so is every group made."""
+        """Return the estimated time and memory of `anonymize`: each person and each new group is compared with all."""
         alone = self.k == 2 and self.variant == "strict"  # nothing is ever compared with a group
         searches = _SEARCHES_PAIRS if alone else _SEARCHES_GROUPS
         nanoseconds = searches * people.samples * (_SAMPLE_NS + _OTHER_NS * len(people))

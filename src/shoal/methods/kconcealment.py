@@ -1,4 +1,4 @@
-"""k-concealment: everyone in exactly k records of exactly k people, and chance decides whose record is whose."""
+"""k-concealment: everyone is in exactly k records of exactly k people, and the owners are drawn at random."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SAMPLES_PER_RANGE = 300_000
 
 
 class KConcealment(CrowdMethod):
-    """Records of exactly k people each, everyone in exactly k of them, and a random owner.
+    """Put everyone into exactly k records of exactly k people each, and draw the owners at random.
 
     Parameters
     ----------
@@ -43,9 +43,9 @@ class KConcealment(CrowdMethod):
         K, the number of nearest users by k-scale's proxy whose exact cost is computed; 100·k if not given.
 
     The k-1 others of everyone are found by k-1 rounds of minimum-cost assignment, the first by the pair costs of
-    both, the others by what the whole record comes to cost. Boxes do justice to all members alike (`members`
-    objective), so that they tell nothing about the owner; who it is, the writer draws by chance (see
-    `shoal.publishing.owners`), so that each of a user's k records is their own with probability exactly 1/k.
+    both, the others by what the whole record comes to cost. Boxes weigh all members alike (`members` objective),
+    so that they reveal nothing about the owner. The writer draws the owner at random (see `shoal.publishing.owners`),
+    so that each of a user's k records is their own with probability exactly 1/k.
 
     Guarantee: as said; records do not depend on threads, labels, the order of the input or a seed. What it does
     not prevent: whoever intersects the k records of a person knows their movements better than from one.
@@ -91,7 +91,7 @@ class KConcealment(CrowdMethod):
         return Claim("k-concealment", k=self.k)
 
     def estimate(self, people: Trajectories, *, run: Run = LOCAL) -> Estimate:
-        """Return what `anonymize` would take: the proxy is quadratic, the rest linear in users."""
+        """Return the estimated time and memory of `anonymize`: the proxy is quadratic, the rest linear in users."""
         pairs = len(people) * min(self._candidates(), len(people) - 1)
         nanoseconds = _PROXY_NS * len(people) ** 2 + _MERGE_NS * 2 * pairs * people.counts.mean()
         nanoseconds += _ROUNDS_NS * self.k**2 * people.samples
@@ -99,14 +99,14 @@ class KConcealment(CrowdMethod):
         return Estimate(int(memory), nanoseconds / 1e9 / run.workers)
 
     def effective(self, name: str) -> Any:
-        """Return the value that a setting has in effect: how many candidates there are."""
+        """Return the value of a setting in effect, such as the default number of candidates."""
         return self._candidates() if name == "candidates" else super().effective(name)
 
     def _candidates(self) -> int:
         return max(self.k - 1, self.candidates if self.candidates is not None else 100 * self.k)
 
     def _matchings(self, people: Trajectories, run: Run) -> NDArray[np.int64]:
-        """Return k disjoint perfect matchings of records and users; widen the candidates until there are."""
+        """Return k disjoint perfect matchings of records and users; the candidates are widened until they exist."""
         squares = signatures(people)
         wanted, costs = self._candidates(), None
 

@@ -37,7 +37,7 @@ Picking = Literal["cost", "marginal"]
 
 
 class KScale(CrowdMethod):
-    """k-scale by the paper's recipe: signature, Dice proxy, K = 100·k candidates, exact costs, nu-k-pick.
+    """Merge people as the k-scale paper does: signature, Dice proxy, K = 100·k candidates, exact costs, nu-k-pick.
 
     Parameters
     ----------
@@ -50,14 +50,14 @@ class KScale(CrowdMethod):
         K, the number of nearest users by the proxy whose exact cost is computed; 100·k if not given.
     picking
         How users choose the records they are put into, with nu-k-pick only: `cost` (the paper's), by what the
-        record's owner would lose if she were merged with them alone, or `marginal`, by how much her record gets
-        worse if it takes one more; at less than half the total cost, as a rule.
+        record's owner would lose if merged with them alone, or `marginal`, by how much the owner's record gets
+        worse if it takes one more. `marginal` usually has less than half the total cost.
     max_members
         The most others a record may hold, k-1 or more, with nu-k-pick only: 2(k-1) for `marginal`, no limit for
         `cost` if not given.
 
     Guarantee: as claimed; records do not depend on threads, labels or the order of the input. `cover(k)` is
-    weaker than it sounds: whoever knows a person's whole trajectory often tells her own record among the k.
+    weaker than it sounds: an adversary with the whole trajectory often picks out the person's own record among the k.
     Cost: O(users²) proxy distances and about users·K k-merges; memory about 110 bytes for each of these.
 
     >>> import shoal
@@ -123,7 +123,7 @@ class KScale(CrowdMethod):
         return Claim("k-anonymity" if self.constraint == "full" else "cover", k=self.k)
 
     def estimate(self, people: Trajectories, *, run: Run = LOCAL) -> Estimate:
-        """Return what `anonymize` would take: the proxy is quadratic, the pair costs linear in users·K·samples."""
+        """Return the estimated time and memory: the proxy is quadratic, the pair costs linear in users·K·samples."""
         pairs = len(people) * min(self._candidates(), len(people) - 1)
         nanoseconds = _PROXY_NS * len(people) ** 2 + _MERGE_NS * 2 * pairs * people.counts.mean()
         if self.picking == "marginal":
@@ -140,7 +140,7 @@ class KScale(CrowdMethod):
         return self.max_members
 
     def effective(self, name: str) -> Any:
-        """Return the value that a setting has in effect: how many candidates and members there are."""
+        """Return the value of a setting in effect, such as the default number of candidates and members."""
         derived = {"candidates": self._candidates, "max_members": self._most_members}
         return derived[name]() if name in derived else super().effective(name)
 

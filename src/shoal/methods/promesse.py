@@ -1,4 +1,4 @@
-"""Promesse: points at equal distances and equal times along every trace, so that nobody is seen to stop."""
+"""Promesse: publish points at equal distances and equal times along every trace, which hides stops."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["Promesse"]
 
 # Measured on one core: a fix walked over, a point made. In memory: a point.
 _FIX_NS, _POINT_NS, _POINT_BYTES = 60.0, 100.0, 24
-_BLOCK = 1 << 20  # points, at most, between two looks at Ctrl-C
+_BLOCK = 1 << 20  # points, at most, between two checks for Ctrl-C
 _COLUMNS = (np.int64, np.float64, np.float64)
 
 
@@ -92,7 +92,7 @@ class Promesse(PointMethod):
         return Claim("none")
 
     def estimate(self, traces: Traces, *, run: Run = LOCAL) -> Estimate:
-        """Return what `anonymize` would take, by the length of everybody's way: a bound from above."""
+        """Return an upper bound of the time and memory of `anonymize`, from the lengths of the traces."""
         points = int(self._most(traces, run).sum())
         seconds = (_FIX_NS * traces.fixes + _POINT_NS * points) / 1e9 / run.workers
         return Estimate(_POINT_BYTES * points + 24 * _BLOCK * run.workers, seconds)
@@ -105,7 +105,7 @@ class Promesse(PointMethod):
         return most
 
     def _walked(self, traces: Traces, run: Run) -> tuple[NDArray[np.int64], list[NDArray[Any]]]:
-        """Walk all traces; give how many points each has, and the points: ms, lng, lat, trace after trace."""
+        """Walk all traces; return how many points each has, and the points (ms, lng, lat), trace after trace."""
         most, counts = self._most(traces, run), np.empty(len(traces), np.int64)
         starts = offsets_of(most)
         columns: list[NDArray[Any]] = [np.empty(starts[-1], kind) for kind in _COLUMNS]  # untouched memory is not taken

@@ -1,4 +1,4 @@
-"""What every method is: a frozen parameter object with one verb, which says everything about itself."""
+"""The interface of all methods: a frozen parameter object that describes itself, with one verb."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["CrowdMethod", "Estimate", "Method", "PointMethod"]
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a run would take, roughly: for a dry run, and to refuse what won't fit."""
+    """The rough time and memory of a run: for dry runs, and to refuse what won't fit."""
 
     memory_bytes: int
     seconds: float
@@ -82,7 +82,7 @@ class Method(Settings):
     @property
     @abstractmethod
     def claim(self) -> Claim:
-        """What its releases promise, as far as it is known before there are people."""
+        """What its releases promise, as far as it is known before people are read."""
 
     @property
     def truth(self) -> Literal["member", "group"]:
@@ -105,7 +105,7 @@ class Method(Settings):
         return public
 
     def effective(self, name: str) -> Any:
-        """Return the value that a setting has in effect; another one than was given where it is derived."""
+        """Return the value of a setting in effect, which may be derived and differ from the given one."""
         return getattr(self, name)
 
     def anonymize(self, people: Trajectories | Traces, *, seed: int | None = None, run: Run = LOCAL) -> Release:
@@ -119,14 +119,14 @@ class Method(Settings):
 
     @abstractmethod
     def make(self, people: Any, *, run: Run) -> Release:
-        """Return the release of people that were found fit; `noisy` methods take a `seed` too."""
+        """Return the release of people who passed `require`; `noisy` methods also take a `seed`."""
 
     @abstractmethod
     def estimate(self, people: Any, *, run: Run = LOCAL) -> Estimate:
-        """Return what `anonymize` would take, within a factor of two or so."""
+        """Return the estimated time and memory of `anonymize`, to about a factor of two."""
 
     def require(self, people: Trajectories | Traces) -> None:
-        """Raise unless the method can work on these people: of the kind it takes, and at least k."""
+        """Check that the method can work on these people: the right kind of data, and at least k. Raises otherwise."""
         if not isinstance(people, Traces if self.takes == "fixes" else Trajectories):
             reader = "shoal.read_traces" if self.takes == "fixes" else "shoal.read"
             raise SettingsError(f"{self.name} works on {self.takes}; read the data with {reader}")

@@ -1,4 +1,4 @@
-"""From member lists to records: everyone's boxes, by k-merge, on several threads; and identical groups from these."""
+"""Turn member lists into records: everyone's boxes by k-merge, on several threads, and identical groups."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _within_thresholds(
     max_span_m: int | None,
     max_duration_s: int | None,
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], int]:
-    """Leave out boxes beyond the thresholds; return what is left and how many samples were in the others."""
+    """Leave out boxes beyond the thresholds; return the remaining boxes and the number of samples in the others."""
     t0, t1, x0, x1, y0, y1 = boxes.T
     side_m = (np.maximum(x1 - x0, y1 - y0) + 1.0) * people.frame.cell_m
     duration_s = (t1 - t0 + 1.0) * people.frame.slot_s

@@ -1,4 +1,4 @@
-"""`shoal`, our own method: identical records in disjoint groups of at least k, at little loss and any size."""
+"""`shoal`, our own method: identical records in disjoint groups of at least k, precise and for data of any size."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Shoal(CrowdMethod):
         return Claim("k-anonymity", k=self.k)
 
     def estimate(self, people: Trajectories, *, run: Run = LOCAL) -> Estimate:
-        """Return what `anonymize` would take: everything is linear in the number of people."""
+        """Return the estimated time and memory of `anonymize`: linear in the number of people."""
         effort = EFFORTS[self.effort].more(len(people))
         kept = effort.kept(self.k)
         sketch = _SKETCH_NS * len(people) * min(len(people), 16_384)

@@ -1,4 +1,4 @@
-"""Uniform generalization: everybody's samples on a coarser grid, the baseline of the papers (GLOVE, Sec. 5.3)."""
+"""Uniform generalization: publish samples on a coarser grid, the baseline of the papers (GLOVE, Sec. 5.3)."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Uniform(Method):
         return Claim("none")
 
     def estimate(self, people: Trajectories, *, run: Run = LOCAL) -> Estimate:  # noqa: ARG002
-        """Return what `anonymize` would take."""
+        """Return the estimated time and memory of `anonymize`."""
         return Estimate(_SAMPLE_BYTES * people.samples, _SAMPLE_NS * people.samples / 1e9)
 
     def _factors(self, people: Trajectories) -> tuple[int, int]:
@@ -94,7 +94,7 @@ class Uniform(Method):
 
 
 def _coarse_boxes(people: Trajectories, cells: int, slots: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Return each user's boxes: one for each coarse slot with samples, around the coarse cells of these."""
+    """Return each user's boxes: one for each coarse slot with samples, around the coarse cells of the samples."""
     origin = people.frame.origin_slot
     slot = (people.t.astype(np.int64) + origin) // slots
     new = np.ones(people.samples, np.bool_)

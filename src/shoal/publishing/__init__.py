@@ -1,3 +1,3 @@
-"""Publishing: the one door out. Only this room writes published data."""
+"""Publishing: the only package that writes published data."""
 
 __all__: list[str] = []

@@ -16,7 +16,7 @@ __all__ = ["audit_table"]
 
 
 def audit_table(release: Release, members: Members | None = None) -> pa.Table | None:
-    """Return who is in which record (record, owner, member), labels as strings; None if it is not known.
+    """Return the table of who is in which record (record, owner, member), labels as strings; None if unknown.
 
     `members` are those of the release, unless its records are published in another order.
     Users who are in no record at all have one row with `record` null. Where users were merged for some time only,

@@ -1,4 +1,4 @@
-"""Files that are on the disk when they are written: tables as Parquet or CSV, and JSON."""
+"""Write tables (Parquet or CSV) and JSON to files, synced to the disk."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PUBLIC, PRIVATE = 0o644, 0o600
 
 
 def write_tables(path: Path, tables: Iterator[pa.Table], mode: int, **encoding: Any) -> None:
-    """Write tables of one schema, one after the other; each is made while the one before it is written."""
+    """Write tables of one schema one after the other; the next one is made while the current one is written."""
     as_text = path.suffix.lower() != ".parquet"
     quoting = "needed" if mode == PRIVATE else "none"  # labels may hold commas, published values never do
     writer: Any = None
@@ -63,7 +63,7 @@ def write_json(path: Path, value: dict[str, Any], mode: int) -> None:
 
 @contextmanager
 def _new_file(path: Path, mode: int) -> Iterator[BinaryIO]:
-    """Open a new file that is on the disk, not only in its cache, when the block ends; I/O errors are typed."""
+    """Open a new file that is synced to the disk when the block ends; raises OutputError for I/O errors."""
     try:
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
             yield file

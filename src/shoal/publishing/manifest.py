@@ -16,7 +16,7 @@ __all__ = ["manifest", "manifest_path", "run_record"]
 
 
 def manifest_path(path: Path) -> Path:
-    """Return where the manifest of a data file stands."""
+    """Return the path of a data file's manifest."""
     return path.with_name(path.name + ".manifest.json")
 
 
@@ -52,5 +52,5 @@ def _counts(release: Release) -> dict[str, int]:
 
 
 def _two_digits(value: int) -> int:
-    """Round to two significant digits: exact totals of two releases would tell who was added."""
+    """Round to two significant digits, because exact totals of two releases would reveal who was added."""
     return int(float(f"{value:.1e}"))

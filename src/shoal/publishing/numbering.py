@@ -1,4 +1,4 @@
-"""Fresh numbers: in what order the records of a release are published, with no trace of the input's."""
+"""Numbering: the random order in which the records of a release are published, unrelated to the input's."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _COPIED = 1 << 20
 
 @dataclass(frozen=True, eq=False)
 class Numbered:
-    """A release as it was made, under the claim it is published with, and its records' numbers.
+    """A release as it was made, with the claim it is published under and the order of its records.
 
     Record `order[n]` of `release` is published as number n.
     """
@@ -51,7 +51,7 @@ class Numbered:
 
 
 def numbered(release: Release, seed: int | None) -> Numbered:
-    """Draw the order of the records, from the operating system or from a seed; owners may be left to chance too.
+    """Draw the order of the records, from the operating system or a seed; draw owners too if the method asks for it.
 
     A seeded release claims nothing unless its records are identical in groups: seeds can be guessed.
     """

@@ -1,4 +1,4 @@
-"""Random owners: which of a user's k records is her own is left to chance (k-concealment)."""
+"""Random owners: chance decides which of a user's k records is their own (k-concealment)."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _ROUNDS = 4  # for each matching
 
 
 def with_random_owners(members: Members, chance: np.random.Generator | None = None) -> Members:
-    """Return the same members of the same records, their owners drawn anew from `members.matchings`, and those gone.
+    """Return the members with owners drawn at random from `members.matchings`; the result has no matchings.
 
-    Without matchings nothing changes. The coins are the operating system's unless `chance` is given.
+    Without matchings nothing changes. Random numbers come from the operating system unless `chance` is given.
     """
     if members.matchings is None:
         return members
@@ -33,7 +33,7 @@ def with_random_owners(members: Members, chance: np.random.Generator | None = No
 
 
 def draw_owners(matchings: NDArray[np.int64], chance: np.random.Generator | None = None) -> NDArray[np.int64]:
-    """Draw an owner for every record: a perfect matching in which all k of a user's records are equally likely hers.
+    """Draw an owner for every record: a perfect matching, in which each of a user's k records is equally likely.
 
     Input: k edge-disjoint perfect matchings of records and users, as the columns of a (records, k) array. In every
     round two of them, a and b, are drawn, all pairs equally likely. Together they are disjoint cycles, on which
@@ -41,11 +41,11 @@ def draw_owners(matchings: NDArray[np.int64], chance: np.random.Generator | None
     both perfect matchings. After the last round, a says who owns what.
 
     Guarantee: record r belongs to each of its k users with probability exactly 1/k, and likewise each of a user's k
-    records is hers. Proof: whatever happened before the last round, the edge (r, u) lies in exactly one matching c.
+    records is their own. Proof: after all rounds but the last, the edge (r, u) lies in exactly one matching c.
     It is in a at the end iff a = c and its cycle is not exchanged, or b = c and it is. The draw gives a = c and
     b = c with probability 1/k each, and the coin is fair and independent of it: 1/k · 1/2 + 1/k · 1/2 = 1/k.
     The rounds before the last change nothing in this; they make the owners of different records depend less on each
-    other, so that who knows some learns little about the rest. For k = 2 there is one pair, and one coin a cycle.
+    other, so that knowing some owners tells little about the rest. For k = 2 there is one pair, and one coin a cycle.
     Cost: 4·k rounds, each linear in the number of records.
 
     >>> groups = np.array([[0, 1], [1, 0], [2, 3], [3, 2]])  # two groups of two
@@ -62,7 +62,7 @@ def draw_owners(matchings: NDArray[np.int64], chance: np.random.Generator | None
     for _ in range(_ROUNDS * k):
         a, b = _two_of(k, chance)
         record_of[drawn[:, b]] = np.arange(n_records)
-        following = record_of[drawn[:, a]]  # over a to a user, over b to her other record
+        following = record_of[drawn[:, a]]  # over a to a user, over b to their other record
         steps = csr_array((np.ones(n_records, np.int8), following, np.arange(n_records + 1)), shape=(n_records,) * 2)
         n_cycles, cycle = connected_components(steps, directed=False)
         exchanged = _coins(n_cycles, chance)[cycle]

@@ -38,7 +38,7 @@ def describe(release: Release) -> dict[str, Any]:
 
 
 def release_table(release: Release, *, geo: bool = False) -> pa.Table:
-    """Return the table that is published, one row per box, sorted by (uid, t_start); metadata key `shoal`.
+    """Return the published table, one row per box, sorted by (uid, t_start); metadata key `shoal`.
 
     Edges are half-open metres and seconds; `datetime, lat, lng` are the middle of each box. Without a CRS there
     are no degrees. `geo` adds the box as a WGS84 polygon (GeoParquet). Points have `uid, datetime, lat, lng` only.
@@ -50,7 +50,7 @@ def release_table(release: Release, *, geo: bool = False) -> pa.Table:
 def release_batches(
     release: Release, order: NDArray[np.int64] | None = None, *, geo: bool = False
 ) -> Iterator[pa.Table]:
-    """Yield `release_table` in pieces of about a million rows, at least one; record `order[n]` gets the number n."""
+    """Yield `release_table` in pieces of about a million rows, at least one piece; record `order[n]` gets number n."""
     order = np.arange(len(release)) if order is None else order
     metadata = {"shoal": json.dumps(describe(release)), **({"geo": json.dumps(_GEO)} if geo else {})}
     for start, stop in even_ranges(np.diff(release.offsets)[order], _BATCH) or [(0, 0)]:

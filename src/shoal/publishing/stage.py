@@ -1,8 +1,8 @@
-"""The one door out: nothing but this module publishes data.
+"""Stage and publish a release; no other module publishes data.
 
 `with stage(release, outputs) as staged:` writes everything into private folders beside the outputs. The caller checks
 the staged file there. `staged.publish()` then switches all files into place, the manifest last, as one step that no
-signal can split. A release without a valid manifest is no release.
+signal can split. A data file without a valid manifest is not a release.
 """
 
 from __future__ import annotations
@@ -80,10 +80,10 @@ class Staged:
         self.published = False
 
     def publish(self, *, overwrite: bool = False) -> Numbered:
-        """Switch all files into place; return what was published, and under which numbers.
+        """Move all files into place at once; return the published release with its numbers.
 
-        Guarantee: afterwards the whole new release is there; if it raises, what was there before is there again. A
-        signal in between comes too late. A run that is killed in between is finished by the next command.
+        Guarantee: afterwards the whole new release is there; if it raises, the files that were there before are back.
+        A signal in between is ignored. If the run is killed in between, the next command finishes its work.
         """
         data, public, *private = self._files
         switch([*private, data, public], overwrite=overwrite)
@@ -95,7 +95,7 @@ class Staged:
 def stage(
     release: Release, outputs: Outputs, *, seed: int | None = None, record: dict[str, Any] | None = None
 ) -> Iterator[Staged]:
-    """Write a release into private folders beside its outputs; unless it is published in the block, nothing is left.
+    """Write a release into private folders beside its outputs; they are removed if the block does not publish it.
 
     Input: what a method made; its records get fresh pseudonyms in random order (from the OS, or from `seed`). A seeded
     release claims nothing unless its records are identical in groups: seeds can be guessed. `record` is what the run
@@ -125,7 +125,7 @@ def stage(
 
 
 def refuse_form(outputs: Outputs, claim: Claim, crs: str | None, *, drawable: bool) -> None:
-    """Raise SettingsError for endings and options that do not go together; `drawable` says that there are boxes."""
+    """Check that endings and options go together; `drawable` says that there are boxes. Raises SettingsError."""
     if outputs.geo and not drawable:
         raise SettingsError("--geo draws boxes, but this method publishes points; leave it out")
     for file in (outputs.path, outputs.audit):

@@ -1,4 +1,4 @@
-"""Reading: from files, folders and frames to people, with every dropped row counted."""
+"""Reading: files, folders and frames become people's trajectories; every dropped row is counted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Account: what was read, what was dropped, and why."""
+"""Account: how many rows were read, and how many were dropped for which reason."""
 
 from __future__ import annotations
 
@@ -59,11 +59,11 @@ ROW_RULES = (
 
 @dataclass(frozen=True)
 class Account:
-    """The cleaning of one reading: `rows_read` = everything `dropped` + `kept_rows`.
+    """The account of reading and cleaning: `rows_read` = everything `dropped` + `kept_rows`.
 
     `dropped` says how many rows each rule took, in the order in which rules are applied, `users_dropped` how
     many people are out because no row was left or the screening took them; only rules that fired are there.
-    `notes` are things to say aloud once.
+    `notes` are messages to show once.
     It holds counts and column names, no value of the data.
 
     >>> Account(rows_read=3, dropped={BAD_USER: 1}, kept_rows=2).table()
@@ -77,12 +77,12 @@ class Account:
     notes: tuple[str, ...] = ()
 
     def table(self) -> list[tuple[str, int]]:
-        """Return the lines to print: what, and how many."""
+        """Return the account as printable rows: name and count."""
         users = [(f"users: {rule.removeprefix('of users with ')}", count) for rule, count in self.users_dropped.items()]
         return [("rows read", self.rows_read), *self.dropped.items(), ("kept", self.kept_rows), *users]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the form that is stored in the private run record."""
+        """Return the account as a dictionary, as it is stored in the private run record."""
         return {
             "rows_read": self.rows_read,
             "dropped": dict(self.dropped),

@@ -49,7 +49,7 @@ _DATA = re.compile(r"\s*[+-]?[\d.][\d.,:eETZ/+ -]*", re.ASCII)
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns to read (by role) and those that are ignored; `unit` when the time's name tells its unit."""
+    """The columns to read (by role) and those that are ignored; `unit` if the name of the time column tells it."""
 
     of: Mapping[str, str]
     ignored: tuple[str, ...]
@@ -111,7 +111,7 @@ def find_cell_columns(names: Sequence[str], where: str) -> dict[str, str]:
 
 
 def _place_order(chosen: Mapping[str, str], *, has_cells: bool) -> list[tuple[str, ...]]:
-    """Ways of giving a place, what was asked for first."""
+    """Return the ways of giving a place, those that were asked for first."""
     return sorted(_PLACES, key=lambda roles: not (any(r in chosen for r in roles) or (has_cells and "cell" in roles)))
 
 
@@ -149,7 +149,7 @@ def _shown(names: Sequence[str], most: int = 20) -> list[str]:
 
 
 def printable(name: str) -> str:
-    """Return a name fit for a message: plain words only, for a file without a header has data where names should be.
+    """Return a name that is safe to print: plain words only, since without a header the first line holds data.
 
     >>> printable("lat"), printable("39.9")
     ('lat', '(a column)')

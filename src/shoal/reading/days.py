@@ -1,4 +1,4 @@
-"""Days: everyone's days with data, moved to follow each other from the first day on (Promesse, Sec. V-A)."""
+"""Days: move everyone's days with data so that they follow each other from the first (Promesse, Sec. V-A)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _DAY_MS = 86_400_000
 
 
 def day_numbers(offsets: NDArray[np.int64], ms: NDArray[np.int64], tz: str) -> tuple[NDArray[np.int64], ...]:
-    """Return the local day of each fix, and how many days with data its user had before that one.
+    """Return the local day of each fix, and the number of earlier days with data of its user.
 
     Input: fixes of user u at offsets[u]…offsets[u+1]-1, in order of time.
 
@@ -37,7 +37,7 @@ def day_numbers(offsets: NDArray[np.int64], ms: NDArray[np.int64], tz: str) -> t
 def aligned(
     offsets: NDArray[np.int64], ms: NDArray[np.int64], most: int, first_ms: int, tz: str
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return the moved times, and which fixes are of everyone's first `most` days with data.
+    """Return the moved times, and which fixes belong to their user's first `most` days with data.
 
     A user's n-th day with data becomes the n-th day of the data, which begin at `first_ms`; the time of day stays.
 

@@ -39,7 +39,7 @@ _LEAST = 2**28  # below this the engine can't work
 
 
 def memory_limit(memory: int | None) -> int:
-    """Return the bytes that work may take: as asked for, or what is available now.
+    """Return the memory that work may take, in bytes: the given limit, or what is available now.
 
     >>> memory_limit(2**30)
     1073741824
@@ -50,7 +50,7 @@ def memory_limit(memory: int | None) -> int:
 
 
 def rows_within(limit: int) -> int:
-    """Return how many rows can be read and made trajectories of within a limit of memory.
+    """Return how many rows can be read into trajectories within a limit of memory.
 
     >>> rows_within(10**9)
     15240928
@@ -85,7 +85,7 @@ def open_engine(
     ordered: bool = False,
     memory: int | None = None,
 ) -> Iterator[Any]:
-    """Open an engine that sees only `paths`, spills to a private folder and is gone afterwards.
+    """Open an engine that can read only `paths` and spills to a private folder, which is removed afterwards.
 
     Input: the files to be read, threads, the folder for spill files (None: the system's), whether rows must keep
     the order of the file, and the bytes that the whole work may take (None: what is available). Guarantee: a
@@ -115,13 +115,13 @@ def open_engine(
             "or text with broken quotes or two kinds of line ends"
         ) from None
     except RuntimeError as error:
-        if str(error) == "Query interrupted":  # how the engine tells of Ctrl-C
+        if str(error) == "Query interrupted":  # how the engine reports Ctrl-C
             raise KeyboardInterrupt from None
         raise
 
 
 def batches(connection: Any, query: str, rows: int) -> Iterator[pa.RecordBatch]:
-    """Return the result of a query in batches of some rows.
+    """Yield the result of a query in batches of rows.
 
     Errors are the engine's: under way Arrow turns each into an OSError that begins with its kind.
     """

@@ -1,4 +1,4 @@
-"""Events: every row that can be used, as columns; the parsing that reading and verifying share."""
+"""Events: all usable rows as columns. Reading and verifying share this parsing."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Events:
 
 
 def read_events(source: Input, options: ReadOptions, *, run: Run = LOCAL) -> Events:
-    """Read and clean rows from files or a table, all of them into memory; `event_parts` needs not hold them all.
+    """Read and clean rows from files or a table into memory; use `event_parts` for more rows than fit.
 
     Input: a file, folder, glob, list of them, or an Arrow table; `memory` is what the work may take (None: what is
     available). Output: Events. Guarantee: the same rows for any order, split or kind of file and any number of
@@ -89,7 +89,7 @@ def collect(rows: OpenRows, run: Run) -> Rows:
 
 
 def name_columns(columns: Rows, rows: OpenRows) -> Events:
-    """Finish the reading: the account is made and everything checked; labels without rows are left out."""
+    """Finish the reading: make the account, check everything, and leave out labels without rows."""
     labels, account = finish(rows)
     users = columns.users
     if len(labels) < len(rows.labels):
@@ -98,7 +98,7 @@ def name_columns(columns: Rows, rows: OpenRows) -> Events:
 
 
 def to_events(users: NDArray[np.int32], columns: Rows, labels: pa.Array, account: Account, rows: OpenRows) -> Events:
-    """Name the places; numbers of cells become metres, in place."""
+    """Return the rows as Events; cell numbers become metres, in place."""
     if rows.has_degrees:
         return Events(users, labels, columns.ms, columns.a, columns.b, None, None, account)
     if rows.cell_m is not None:

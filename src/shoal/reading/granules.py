@@ -39,7 +39,7 @@ def make_frame(crs: str | None, first_ms: int, last_ms: int, options: ReadOption
 
 
 def central_crs(lng: NDArray[np.int64], lat: NDArray[np.int64]) -> str:
-    """Return the local CRS around the median, from counts by whole degree: -180 … 180 and -90 … 90.
+    """Return the local CRS around the median place, from counts by whole degree: -180 … 180 and -90 … 90.
 
     The median is the lower one; longitudes are cut open where the largest arc without data is, so that the
     antimeridian is a place like others.
@@ -97,7 +97,7 @@ def _cells(events: Events, frame: Frame) -> Callable[[slice], tuple[Any, Any, An
 
 
 def _after_largest_gap(counts: NDArray[np.int64]) -> int:
-    """Return the degree after the longest run of empty ones around the circle."""
+    """Return the degree after the longest run of empty degrees around the circle."""
     full = np.flatnonzero(counts)
     gaps = np.diff(full, prepend=full[-1] - len(counts))
     return int(full[np.argmax(gaps)])

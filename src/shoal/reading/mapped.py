@@ -1,4 +1,4 @@
-"""Mapped: trajectories of more rows than fit in memory, made part by part, their samples in files.
+"""Mapped: make trajectories of more rows than fit in memory, part by part, with the samples in files.
 
 Each part is a run of users in canonical order on disk. The runs are merged like those of any external sort: the
 ranks come from each user's number of samples and first sample, which are kept in memory, and from the rest of the
@@ -39,7 +39,7 @@ _SAMPLES = 1 << 20  # written at a time
 
 @dataclass(frozen=True, eq=False)
 class _Run:
-    """A part's users, in canonical order: the number of each one's label, of her samples, and her first sample."""
+    """The users of a part in canonical order: each user's label number, number of samples and first sample."""
 
     users: NDArray[np.int64]
     counts: NDArray[np.int64]
@@ -47,7 +47,7 @@ class _Run:
 
 
 def mapped_trajectories(parts: EventParts, spread: Spread, options: ReadOptions, *, run: Run = LOCAL) -> Trajectories:
-    """Make Trajectories of parts, the same as of the whole, with samples in mapped files.
+    """Make Trajectories from parts, with samples in mapped files; the result is the same as from all rows at once.
 
     Guarantee: memory for one part, and some 100 bytes a user. The files are private, unlinked before they are handed
     out, and gone with the arrays over them. Raises as `trajectories` does, and OutputError if the disk is full.
@@ -113,7 +113,7 @@ def _gridded(
 def _merge(
     runs: list[_Run], parted: list[SpillFile], ordered: list[SpillFile], advance: Callable[[float], None]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Write the samples of all runs in canonical order; give the user at each rank and her number of samples."""
+    """Write the samples of all runs in canonical order; return the user at each rank and their number of samples."""
     from shoal.kernels.order import rank_users
 
     counts = np.concatenate([run.counts for run in runs])
@@ -139,7 +139,7 @@ def _merge(
 def _chunk(
     users: NDArray[np.int64], bounds: NDArray[np.int64], offsets: NDArray[np.int64], sizes: NDArray[np.int64]
 ) -> tuple[list[tuple[int, int]], NDArray[np.int64]]:
-    """Return the rows (start, count) in which the samples of some users lie, and where in them each sample is.
+    """Return the rows (start, count) that hold the samples of some users, and the position of each sample in them.
 
     Users of successive ranks that come from one run lie in it one after the other.
     """

@@ -25,7 +25,7 @@ ROLES = ("user", "time", "lat", "lng", "x", "y", "cell", "day", "slot")
 
 
 def _roles(value: Any) -> Any:
-    """Read which column is what: a mapping, or text such as `user=msisdn,time=start_time`."""
+    """Read the roles of columns: a mapping, or text such as `user=msisdn,time=start_time`."""
     if not isinstance(value, str):
         return value
     pairs = [part.partition("=") for part in value.split(",") if part]
@@ -35,7 +35,7 @@ def _roles(value: Any) -> Any:
 
 
 def _several(n: int, what: str) -> Callable[[Any], Any]:
-    """Return a parser of n values: a sequence, or text with commas between."""
+    """Return a parser of n values, given as a sequence or as text separated by commas."""
 
     def parse(value: Any) -> Any:
         parts = [part.strip() for part in value.split(",")] if isinstance(value, str) else value
@@ -129,7 +129,7 @@ class ReadOptions(Settings):
         return start, end
 
     def require_whole_users(self) -> None:
-        """Raise SettingsError where traces are cut into parts, among which a person could hide from herself."""
+        """Raise SettingsError if traces are split, since a person would then be hidden among their own parts."""
         if self.split_gap is not None or self.align_days:
             raise SettingsError(
                 "--split-gap and --align-days are for point methods (promesse, geo-indistinguishability): people who "
@@ -182,7 +182,7 @@ def _check_bbox(bbox: tuple[float, float, float, float] | None) -> None:
 
 
 def read_options(options: ReadOptions | None = None, **fields: Any) -> ReadOptions:
-    """Make ReadOptions of keywords (on top of `options`, if given).
+    """Return ReadOptions made from keywords (on top of `options`, if given).
 
     >>> read_options(cell="1km").cell
     1000

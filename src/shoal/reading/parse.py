@@ -1,4 +1,4 @@
-"""Parse: SQL that turns any input into the same five columns.
+"""Parse: build the SQL that turns any input into the same five columns.
 
 Every source becomes rows of `u` (user, BIGINT or VARCHAR), `ms` (epoch milliseconds, NULL for unreadable),
 `kind` (of time: local ones still lack their zone), `a` and `b` (place; NULL or NaN for unreadable). Nothing is
@@ -112,7 +112,7 @@ def load_cells(engine: Any, sources: Sequence[Source]) -> None:
 
 
 def rejected_rows(engine: Any, sources: Sequence[Source], *, first: bool = False) -> int:
-    """Return the number of lines of text that are no rows (or the number of the `first` such line, 0 for none)."""
+    """Return the number of text lines that are not rows (or the number of the `first` such line, 0 for none)."""
     if all(source.kind != "csv" for source in sources):
         return 0
     what = "coalesce(min(line), 0)" if first else "count(DISTINCT (scan_id, file_id, line))"
@@ -127,7 +127,7 @@ def _group(engine: Any, files: list[Source], options: ReadOptions) -> _Group:
 
 
 def _table(engine: Any, files: list[Source]) -> tuple[str, dict[str, str], dict[str, str]]:
-    """Return a table expression over files of one shape, and by column its SQL name and type."""
+    """Return a table expression over files of one shape, and the SQL name and type of each column."""
     first = files[0]
     paths = ", ".join(text_literal(file.path) for file in files if file.path is not None)
     if first.kind == "csv":
@@ -206,7 +206,7 @@ def _text(column: str) -> str:
 
 
 def _time(group: _Group, options: ReadOptions, where: str) -> tuple[str, str, str]:
-    """Return SQL for the time as it stands, for its kind, and for the milliseconds of `raw` and `kind`."""
+    """Return SQL for the time as given, for its kind, and for the milliseconds of `raw` and `kind`."""
     if "day" in group.columns.of:
         day, slot = (_number(group.of(role), group.type_of(role), role, where) for role in ("day", "slot"))
         return days_sql(day, slot, options.slot), str(ZONED), "raw"

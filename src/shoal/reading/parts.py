@@ -1,4 +1,4 @@
-"""Parts: rows of any number within a limit of memory, a part of the users at a time."""
+"""Parts: read any number of rows within a limit of memory, one part of the users at a time."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _DISK_BYTES = 52  # of a row: 28 here, twice 12 for the samples that reading mak
 
 @dataclass(eq=False)
 class Spread:
-    """Where and when spilled rows lie: the first and last time, and counts of places by whole degree.
+    """The extent of spilled rows: the first and last time, and counts of places by whole degree.
 
     `lng` counts from -180 to 180, `lat` from -90 to 90; both are None where no CRS has to be found.
     """
@@ -48,7 +48,7 @@ class Spread:
     lat: NDArray[np.int64] | None = None
 
     def add(self, rows: Rows) -> None:
-        """Take in some rows."""
+        """Add the times and places of some rows."""
         if len(rows.ms) == 0:
             return
         self.first_ms = min(self.first_ms, int(rows.ms.min()))
@@ -94,7 +94,7 @@ class EventParts:
 
 @dataclass(frozen=True, eq=False)
 class _Spilled:
-    """Rows in files: those of part p are `filled[p]` ones from `starts[p]` on, its users from `bounds[p]` on."""
+    """Rows in files: part p has `filled[p]` rows from `starts[p]` on, and its users start at `bounds[p]`."""
 
     rows: OpenRows
     files: list[SpillFile]
@@ -168,7 +168,7 @@ def _require_disk(rows: int, limit: int, folder: Path) -> None:
     try:
         free = shutil.disk_usage(folder).free
     except OSError:
-        return  # making the private folder tells what is wrong
+        return  # making the private folder reports what is wrong
     if rows * _DISK_BYTES > free:
         raise TooLarge(
             f"reading {rows:,} rows within {human_bytes(limit)} of memory would take about "
@@ -187,7 +187,7 @@ def _require_users(rows: OpenRows, limit: int) -> None:
 
 
 def _bounds(counts: NDArray[np.int64], most: int) -> NDArray[np.int64]:
-    """Cut users into ranges of at most `most` rows, or of one user."""
+    """Cut users into ranges with at most `most` rows each, or of a single user."""
     ends = np.cumsum(counts)
     bounds = [0]
     while bounds[-1] < len(counts):
@@ -198,7 +198,7 @@ def _bounds(counts: NDArray[np.int64], most: int) -> NDArray[np.int64]:
 
 
 def _spill(rows: OpenRows, files: list[SpillFile], limit: int, run: Run, *, find_crs: bool) -> _Spilled:
-    """Write the rows that are kept to files, those of a part side by side."""
+    """Write the kept rows to files, each part's rows together."""
     bounds = _bounds(rows.counts, rows_within(limit) // 2)
     starts = np.concatenate([[0], np.cumsum(rows.counts)])[bounds]
     filled = np.zeros(len(bounds) - 1, dtype=np.int64)
@@ -213,7 +213,7 @@ def _spill(rows: OpenRows, files: list[SpillFile], limit: int, run: Run, *, find
 
 
 def _append(batch: Rows, part: NDArray[Any], files: list[SpillFile], ends: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Write some rows behind those that their parts already have; give how many each part got."""
+    """Append some rows to their parts; return how many rows each part got."""
     counts = np.bincount(part, minlength=len(ends))
     stops = np.cumsum(counts)
     got = np.flatnonzero(counts).tolist()

@@ -1,4 +1,4 @@
-"""Project: the cells of many points, exactly those of PROJ, mostly without asking it.
+"""Project: compute the cells of many points, exactly as PROJ does, mostly without calling it.
 
 PROJ takes an eighth of a microsecond a point, more than all the rest of reading. The local equal-area projection is
 smooth, so a cubic through its values at points 1/32 degree apart is right to some 10^-8 m. Where that is a cell's
@@ -36,9 +36,9 @@ class Table:
 
 
 def projection_table(lng: NDArray[np.float64], lat: NDArray[np.float64], crs: str) -> Table | None:
-    """Make a table for points in a local equal-area CRS; None where PROJ should be asked for every point.
+    """Return a table for points in a local equal-area CRS; None if PROJ should be called for every point.
 
-    That is: few points, far apart, or (checked on a thousand of them) not as smooth as they should be.
+    PROJ is called if points are few or far apart, or if the table is not accurate (checked on a thousand points).
     """
     if len(lng) < MIN_POINTS:
         return None
@@ -77,7 +77,7 @@ def project_cells(
 
 
 def _agrees(table: Table, lng: NDArray[np.float64], lat: NDArray[np.float64], crs: str) -> bool:
-    """Whether the table is right to a hundredth of the guard: cells of that size differ by one at most."""
+    """Return whether the table is right to a hundredth of the guard: cells of that size differ by at most one."""
     from shoal.kernels.grid import Nodes, interpolate_cells
 
     some = slice(None, None, max(len(lng) // 1000, 1))

@@ -54,7 +54,7 @@ def read(source: Input, *, options: ReadOptions | None = None, run: Run = LOCAL,
 
 
 def from_arrow(table: pa.Table, **options: Any) -> Trajectories:
-    """Make Trajectories of an Arrow table; the same as `read` of a file that holds it.
+    """Make Trajectories from an Arrow table, as `read` does from a file with the same content.
 
     >>> from_arrow(pa.table({"uid": [1], "t": [3], "d": [0], "x": [5], "y": [6]}), slot="30min").t.tolist()
     [3]
@@ -65,7 +65,7 @@ def from_arrow(table: pa.Table, **options: Any) -> Trajectories:
 
 
 def from_pandas(frame: pd.DataFrame, **options: Any) -> Trajectories:
-    """Make Trajectories of a pandas frame; the same as `read` of a file that holds it. The index is ignored."""
+    """Make Trajectories from a pandas frame, as `read` does from a file with the same content. The index is ignored."""
     try:
         table = pa.Table.from_pandas(frame, preserve_index=False)
     except (pa.ArrowException, TypeError, AttributeError):
@@ -74,7 +74,7 @@ def from_pandas(frame: pd.DataFrame, **options: Any) -> Trajectories:
 
 
 def from_polars(frame: pl.DataFrame, **options: Any) -> Trajectories:
-    """Make Trajectories of a Polars frame; the same as `read` of a file that holds it."""
+    """Make Trajectories from a Polars frame, as `read` does from a file with the same content."""
     try:
         table = frame.to_arrow()
     except (pa.ArrowException, AttributeError):

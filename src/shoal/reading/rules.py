@@ -32,7 +32,7 @@ _CODE = {rule: code for code, rule in enumerate(ROW_RULES)}
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Some rows as parsed: user -1 for none, time NO_TIME for none (else UTC ms), place NaN for none.
+    """Some rows as parsed. Missing values are user -1, time NO_TIME (else UTC ms) and place NaN.
 
     With cells an infinite place means a cell that the cells file does not have.
     """
@@ -45,7 +45,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Rules:
-    """What is asked of a row: |a| ≤ max_a, |b| ≤ max_b (longitude and latitude, or east and north), and filters."""
+    """The rules for a row: |a| ≤ max_a, |b| ≤ max_b (longitude and latitude, or east and north), and filters."""
 
     max_a: float
     max_b: float
@@ -56,7 +56,7 @@ class Rules:
 
     @property
     def filters(self) -> bool:
-        """Whether rows can be dropped that are not bad."""
+        """Whether a filter is set, which can drop rows that are not bad."""
         return self.period_ms is not None or self.bbox is not None
 
 
@@ -92,7 +92,7 @@ def judge(rows: Rows, rules: Rules) -> NDArray[np.uint8] | None:
 
 
 def _all_good(rows: Rows, rules: Rules) -> bool:
-    """Whether no row breaks a rule: a few reductions, for clean data is the usual case. NaN makes it False."""
+    """Return whether no row breaks a rule; NaN makes it False. Fast, because most data is clean."""
     return bool(
         len(rows.users) == 0
         or (
@@ -108,7 +108,7 @@ def _all_good(rows: Rows, rules: Rules) -> bool:
 
 
 def _inside(a: NDArray[np.float64], b: NDArray[np.float64], rules: Rules) -> NDArray[np.bool_]:
-    """Whether places lie in the bounding box; west > east means that it crosses the antimeridian."""
+    """Return whether places lie in the bounding box; west > east means that it crosses the antimeridian."""
     if rules.crs is not None:
         a, b = transformer(rules.crs).transform(a, b, direction="INVERSE")
     west, south, east, north = rules.bbox or (-180.0, -90.0, 180.0, 90.0)

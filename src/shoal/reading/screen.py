@@ -1,4 +1,4 @@
-"""Screen: who stays, in canonical order, and the account of who and what does not."""
+"""Screen: select the users who are kept, in canonical order, and count the users and rows that are not."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _ROWS_AT_ONCE = 1 << 20
 
 @dataclass(frozen=True, eq=False)
 class Lost:
-    """What the grid and the screening took, by rule; parts of the data can share one."""
+    """Counts of rows and users that the grid and the screening dropped, by rule; several parts can share one object."""
 
     rows: Counter[str] = field(default_factory=Counter)
     users: Counter[str] = field(default_factory=Counter)
 
 
 def screen(packed: Packed, rows: int, frame: Frame, options: ReadOptions, lost: Lost) -> NDArray[np.int64]:
-    """Return the users who stay, in canonical order; count the others, and their rows, in `lost`.
+    """Return the users who are kept, in canonical order; count the others and their rows in `lost`.
 
     Input: packed rows, and how many `rows` there were before those that the CRS can't hold were left out.
     """
@@ -59,7 +59,7 @@ def screen(packed: Packed, rows: int, frame: Frame, options: ReadOptions, lost: 
 
 
 def complete(account: Account, lost: Lost) -> Account:
-    """Add what the grid and the screening took. Raises NoValidRows if nobody is left.
+    """Return the account with the losses of the grid and the screening. Raises NoValidRows if nobody is left.
 
     >>> complete(Account(rows_read=3, kept_rows=3), Lost(Counter({DUPLICATE: 1}))).table()
     [('rows read', 3), ('same user, same granule', 1), ('kept', 2)]
@@ -77,7 +77,7 @@ def complete(account: Account, lost: Lost) -> Account:
 
 
 def _idle(packed: Packed, frame: Frame, options: ReadOptions) -> NDArray[np.bool_]:
-    """Return the users with too few active days; some users at a time, for it takes 50 bytes a row."""
+    """Return the users with too few active days; a few users at a time, because it takes 50 bytes a row."""
     from shoal.kernels.order import packed_slots
 
     idle = np.zeros(len(packed.counts), dtype=np.bool_)

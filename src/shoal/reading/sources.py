@@ -1,4 +1,4 @@
-"""Sources: the files behind what was asked for, each looked at before anything large is read."""
+"""Sources: find the input files, and check each before anything large is read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["MAX_COLUMNS", "Source", "expand", "find_sources"]
 
 MAX_COLUMNS = 10_000
 _LOOK = 1 << 20  # how much of a text file is looked at for its header
-_MAX_RATIO = 500  # real rows shrink to a tenth; more than this is a bomb
+_MAX_RATIO = 500  # real rows shrink to a tenth; a larger ratio is a decompression bomb
 _MAX_FOOTER = 1 << 26
 _PACKED = {".gz": "gzip", ".zst": "zstd"}
 _TEXT = {".csv": ",", ".tsv": "\t"}
@@ -48,7 +48,7 @@ class Source:
 
 
 def find_sources(source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[Source]:
-    """Expand files, folders and globs, and look at the beginning or the footer of each file.
+    """Expand files, folders and globs, and check the beginning or the footer of each file.
 
     Output: the sources, in the order of `expand`. Raises UnreadableFile for what is missing, empty, broken or of
     no known kind. Cost: at most 64 MB are read per file, but compressed text is unpacked once, because the engine
@@ -58,7 +58,7 @@ def find_sources(source: str | os.PathLike[str] | Sequence[str | os.PathLike[str
 
 
 def expand(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[Path]:
-    """Return the files behind files, folders and globs: absolute, sorted within each folder or glob, each once.
+    """Return the files that files, folders and globs name: absolute, sorted within each folder or glob, each once.
 
     Of a folder and the folders in it the files with a known ending are taken, but nothing whose name, or that of
     a folder on the way to it, begins with a dot or an underscore. Raises UnreadableFile where there is nothing.
@@ -129,7 +129,7 @@ def _look_at(path: Path) -> Source:
 
 
 def _look_at_parquet(path: Path, size: int) -> Source:
-    """Check the frame of the file before the footer is parsed, and the number of columns before they are used."""
+    """Check the start and end of a Parquet file before its footer is parsed, and its columns before they are used."""
     damaged = UnreadableFile(f"{path.name}: not a whole Parquet file (cut off or damaged); copy it again")
     with path.open("rb") as file:
         head = file.read(4)
@@ -169,7 +169,7 @@ def _look_at_text(path: Path, size: int) -> Source:
 
 
 def _check_packed(path: Path, packed: str, size: int) -> None:
-    """Unpack a compressed file to its end, which checks that it is whole and no bomb."""
+    """Check that a compressed file is whole and not a decompression bomb, by unpacking it to its end."""
     unpacked = 0
     with pa.input_stream(path, compression=packed) as stream:
         while part := len(stream.read(_LOOK)):

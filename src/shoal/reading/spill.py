@@ -1,4 +1,4 @@
-"""Spill: columns of numbers in private files, written piece by piece, read back in part or mapped into memory."""
+"""Spill: keep columns of numbers in private files, written piece by piece, read in part or mapped into memory."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 @dataclass(frozen=True, eq=False)
 class SpillFile:
-    """A file of numbers of one type, mode 0600; places and sizes are counted in numbers."""
+    """A private file (mode 0600) of numbers of one type; positions and sizes are counted in numbers."""
 
     path: Path
     handle: int
     dtype: np.dtype[Any]
 
     def write(self, values: NDArray[Any], at: int) -> None:
-        """Write numbers from a place on. Raises OutputError if the disk is full."""
+        """Write numbers from a position on. Raises OutputError if the disk is full."""
         data = np.ascontiguousarray(values, dtype=self.dtype).view(np.uint8)
         at *= self.dtype.itemsize
         try:
@@ -45,11 +45,11 @@ class SpillFile:
             raise OutputError(why) from None
 
     def read(self, at: int, count: int) -> NDArray[Any]:
-        """Read `count` numbers from a place on."""
+        """Read `count` numbers from a position on."""
         return np.fromfile(self.path, self.dtype, count, offset=at * self.dtype.itemsize)
 
     def map(self) -> NDArray[Any]:
-        """Return the whole file as an array that takes no memory of its own.
+        """Return the whole file as a memory-mapped array.
 
         The file may be removed at once: its content stays until the array is gone, and goes with it even if the
         process is killed. The array is private to this process (copy on write) rather than read-only, because

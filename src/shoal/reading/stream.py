@@ -1,4 +1,4 @@
-"""Stream: rows come out of the engine batch by batch, judged and counted; what all ways of reading share."""
+"""Stream: read rows from the engine batch by batch, check and count them. All ways of reading use it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 __all__ = ["Input", "OpenRows", "finish", "kept_rows", "open_rows"]
 
 BATCH = 1 << 17
-_SWAPPED = 0.2  # a share of rows with impossible latitude and possible longitude that is no accident
+_SWAPPED = 0.2  # a larger share of rows with impossible latitude and possible longitude is not an accident
 _STRICT = {BAD_ROW, BAD_USER, BAD_TIME, BAD_YEAR, BAD_PLACE, BAD_RANGE, BAD_CELL}
 _ROLES = {BAD_USER: ("user",), BAD_TIME: ("time", "day", "slot"), BAD_YEAR: ("time", "day", "slot")}
 
@@ -56,7 +56,7 @@ Input: TypeAlias = str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | p
 
 @dataclass
 class _Tally:
-    """What is noticed while rows stream by."""
+    """Counts and marks that are collected while rows are streamed."""
 
     codes: NDArray[np.int64] = field(default_factory=lambda: np.zeros(KEPT + 1, dtype=np.int64))
     kinds: set[int] = field(default_factory=set)
@@ -66,7 +66,7 @@ class _Tally:
 
 @dataclass(frozen=True, eq=False)
 class _Inside:
-    """What streaming and accounting need."""
+    """The internal state of streaming and accounting."""
 
     source: Input
     sources: Sequence[Source]
@@ -111,7 +111,7 @@ def open_rows(
     work_dir: Path | None = None,
     progress: Progress = SILENT,
 ) -> Iterator[OpenRows]:
-    """Open an input: columns found, users numbered, rows counted.
+    """Open an input: find its columns, number its users and count its rows.
 
     `check` is given the number of rows as soon as it is known, before anything large is done, and may raise; for
     text that is after parsing. The engine takes its share of `memory`.
@@ -133,7 +133,7 @@ def open_rows(
 
 
 def kept_rows(rows: OpenRows, advance: Callable[[float], None]) -> Iterator[Rows]:
-    """Return the rows that are kept, batch by batch; users are numbers of labels. Others are counted by rule."""
+    """Yield the kept rows batch by batch, users as label numbers; count the others by rule."""
     inside, tally = rows.inside, rows.inside.tally
     for batch, kinds in _stream(inside.engine, inside.parsed, inside.options, rows.labels):
         tally.kinds |= kinds
@@ -148,7 +148,7 @@ def kept_rows(rows: OpenRows, advance: Callable[[float], None]) -> Iterator[Rows
 def finish(rows: OpenRows) -> tuple[pa.Array, Account]:
     """Return the labels that have rows, and the account of the row rules.
 
-    Raises for what is wrong with the whole, or with a row if strict.
+    Raises if the input as a whole can't be used or, with `strict`, if a row is bad.
     """
     inside, tally = rows.inside, rows.inside.tally
     _check(tally, inside.parsed)
@@ -206,7 +206,7 @@ def _rules(parsed: Parsed, options: ReadOptions) -> Rules:
 
 
 def _load_labels(engine: Any, parsed: Parsed) -> tuple[pa.Array, NDArray[np.int64], int]:
-    """Return the users numbers in the order of their labels; return the labels, the rows of each and of all."""
+    """Load the labels and number the users in their order; return the labels, the rows of each and of all."""
     users = f"SELECT u, count(*) AS n FROM ({parsed.sql}) WHERE u IS NOT NULL GROUP BY u"  # noqa: S608  our own SQL
     numbered = "SELECT u, n, CAST(row_number() OVER (ORDER BY u) - 1 AS INTEGER) AS code"
     engine.execute(f"CREATE TEMP TABLE labels AS {numbered} FROM ({users})")
@@ -219,7 +219,7 @@ def _load_labels(engine: Any, parsed: Parsed) -> tuple[pa.Array, NDArray[np.int6
 def _stream(
     engine: Any, parsed: Parsed, options: ReadOptions, labels: pa.Array | None
 ) -> Iterator[tuple[Rows, set[int]]]:
-    """Return the rows, batch by batch, times in UTC; and the kinds of time among them.
+    """Yield the rows batch by batch, with times in UTC, and the kinds of time in each batch.
 
     Without labels every user is 0, and the rows keep the order that the engine gives them. Users are numbered by
     a join with the labels, or, three times as fast, by a look-up where labels are integers that lie close together.
@@ -246,7 +246,7 @@ def _stream(
 
 
 def _lookup(labels: pa.Array) -> tuple[NDArray[np.int32] | None, int]:
-    """Return a table from (label - low) to the user's number, and low, which stands for none; None if it were large."""
+    """Return a table from (label - low) to user numbers, and low, which means no user; None if it would be large."""
     values = from_arrow_array(labels)
     if len(values) == 0 or int(values[-1]) - int(values[0]) > 10_000_000:
         return None, 0
@@ -257,12 +257,12 @@ def _lookup(labels: pa.Array) -> tuple[NDArray[np.int32] | None, int]:
 
 
 def _kinds(kinds: NDArray[np.uint8], ms: NDArray[np.int64]) -> set[int]:
-    """Return the kinds of time that occur; what can't be read is of no kind."""
+    """Return the kinds of time that occur; unreadable times have no kind."""
     return {kind for kind in (ZONED, ZULU, LOCAL, NUMBER) if ((kinds == kind) & (ms != NO_TIME)).any()}
 
 
 def _to_utc(ms: NDArray[np.int64], which: NDArray[np.bool_], tz: str) -> NDArray[np.int64]:
-    """Return local times their zone."""
+    """Return the times with the local ones converted to UTC."""
     if which.all():
         return zone(tz).to_utc(ms)
     ms = ms.copy()
@@ -283,7 +283,7 @@ def _sift(rows: Rows, codes: NDArray[np.uint8] | None, rules: Rules, tally: _Tal
 
 
 def _check(tally: _Tally, parsed: Parsed) -> None:
-    """Raise for what is wrong with the whole rather than with a row."""
+    """Check the input as a whole, beyond single rows; raises LikelySwapped."""
     places = int(tally.codes[KEPT] + tally.codes[ROW_RULES.index(BAD_RANGE)])
     if parsed.place == "degrees" and tally.swapped > _SWAPPED * places:
         raise LikelySwapped(
@@ -318,7 +318,7 @@ def _nothing_left(account: Account, sources: Sequence[Source]) -> str:
 
 
 def _raise_bad_row(inside: _Inside) -> NoReturn:
-    """Look again, in the order of the files, for the first bad row, and say where it is."""
+    """Find the first bad row, in the order of the files, and raise BadRows with its position."""
     options, malformed, share = inside.options, inside.tally.codes[0] > 0, (inside.work_dir, inside.memory)
     for one in inside.sources:
         with _open(inside.source, [one], options, 1, *share, ordered=True) as engine:

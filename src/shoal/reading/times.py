@@ -1,4 +1,4 @@
-"""Times: whatever the file holds becomes UTC milliseconds.
+"""Times: convert all forms of time in files to UTC milliseconds.
 
 Times without a zone are local times of the zone `tz`. The rule for clock changes is Python's own (PEP 495,
 fold=0): a time that occurs twice is the first of the two, a time that was skipped is moved forward by the gap.
@@ -51,7 +51,7 @@ class Zone:
     offsets: NDArray[np.int64]
 
     def to_utc(self, local_ms: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return UTC of local times; cost linear, a subtraction where no clock change lies between them.
+        """Convert local times to UTC; linear, a single subtraction if no clock change lies between them.
 
         >>> zone("Europe/Paris").to_utc(np.array([1_774_751_400_000])).tolist()  # 02:30 was skipped: 03:30
         [1774747800000]
@@ -60,7 +60,7 @@ class Zone:
         return local_ms - _pick(wall, self.offsets, local_ms)
 
     def to_local(self, utc_ms: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the local time of instants.
+        """Convert UTC times to local times.
 
         >>> zone("Asia/Shanghai").to_local(np.array([1_774_747_800_000])).tolist()
         [1774776600000]
@@ -69,7 +69,7 @@ class Zone:
 
 
 def _pick(bounds: NDArray[np.int64], values: NDArray[np.int64], at: NDArray[np.int64]) -> NDArray[np.int64] | np.int64:
-    """Return values[number of bounds ≤ at]: one for all if no bound lies between the smallest and the largest."""
+    """Return values[number of bounds ≤ at]; a single value if no bound lies between the smallest and the largest."""
     if len(at) == 0:
         return np.int64(0)
     low, high = np.searchsorted(bounds, [at.min(), at.max()], side="right")
@@ -81,7 +81,7 @@ def _pick(bounds: NDArray[np.int64], values: NDArray[np.int64], at: NDArray[np.i
 
 @lru_cache(maxsize=32)
 def zone(name: str) -> Zone:
-    """Find a zone's clock changes: a look at every day from 1970 to 2100, then bisection to the second."""
+    """Find a zone's clock changes: check every day from 1970 to 2100, then bisect to the second."""
     info = ZoneInfo(name)
     start = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -1,4 +1,4 @@
-"""Read traces: files become everybody's fixes, with real places and times, for point methods."""
+"""Read traces: everybody's fixes from files, with real places and times, for point methods."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class _Part(NamedTuple):
 
 
 def read_traces(source: Input, *, options: ReadOptions | None = None, run: Run = LOCAL, **fields: Any) -> Traces:
-    """Read traces, as `read` reads trajectories, but with the very places and times; only exact repetitions are merged.
+    """Read traces, as `read` does trajectories, but with exact places and times; only exact repetitions are merged.
 
     Input: as for `read`; `split_gap="4h"` splits a trace where nothing is logged for so long, `align_days=20` is the
     rest of Promesse's pre-processing. Output: Traces with the account of what was dropped. What does not fit in memory
@@ -77,7 +77,7 @@ def read_traces(source: Input, *, options: ReadOptions | None = None, run: Run =
 
 
 def _mapped(parts: EventParts, spread: Spread, options: ReadOptions, lost: Lost, run: Run) -> Traces:
-    """Make Traces of parts, the same as of the whole, with fixes in mapped files."""
+    """Make Traces from parts, with fixes in mapped files; the result is the same as from all rows at once."""
     crs = options.crs
     if spread.lng is not None and spread.lat is not None:
         crs = central_crs(spread.lng, spread.lat)
@@ -107,7 +107,7 @@ def _mapped(parts: EventParts, spread: Spread, options: ReadOptions, lost: Lost,
 
 
 def _sorted_part(events: Events, options: ReadOptions, lost: Lost, run: Run) -> _Part:
-    """Return the fixes of events, sorted and distinct; the events are used up."""
+    """Return the fixes of events, sorted and distinct; the arrays of the events are overwritten."""
     from shoal.kernels.fixes import Fixes, close_up, group_fixes, sort_fixes
 
     lng, lat = _degrees(events, options)
@@ -135,7 +135,7 @@ def _degrees(events: Events, options: ReadOptions) -> tuple[NDArray[np.float64],
 
 
 def _screened(part: _Part, options: ReadOptions, lost: Lost, first_ms: int) -> _Part:
-    """Leave out users with too few fixes or days, and move days, as far as that is asked for."""
+    """Leave out users with too few fixes or days, and align days, if the options ask for it."""
     counts = np.diff(part.offsets)
     few = counts < options.min_samples
     idle = np.zeros(len(counts), np.bool_)

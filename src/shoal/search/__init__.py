@@ -1,4 +1,4 @@
-"""Who is near whom: candidates for being merged, and what merging them costs."""
+"""Search: find candidates for merging, what merging costs, and who is merged with whom."""
 
 from shoal.search.costs import PairCosts, pair_costs
 from shoal.search.partners import Homes, Partners, cheapest, homes, sketch_candidates

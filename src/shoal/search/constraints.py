@@ -1,4 +1,4 @@
-"""Who is merged with whom: the three anonymity constraints of k-scale (Sec. III-D) on sparse pair costs.
+"""Choose who is merged with whom: the three anonymity constraints of k-scale (Sec. III-D) on sparse pair costs.
 
 Each takes PairCosts and k and returns a Plan.
 """
@@ -26,7 +26,7 @@ _ARCS = 16  # of everyone, in both roles, that an assignment looks at first: few
 
 
 class Plan(NamedTuple):
-    """What to merge: list r is members[offsets[r]:offsets[r+1]]; user u is published as list record_of[u].
+    """The lists to merge: list r is members[offsets[r]:offsets[r+1]]; user u is published as list record_of[u].
 
     Where every user has a list of their own, they come first in it and the others follow ascending.
     """
@@ -53,7 +53,7 @@ def nu_k_pick(costs: PairCosts, k: int, max_members: int | None = None) -> Plan:
 
 
 def _completed(costs: PairCosts, picks: NDArray[np.int64], max_members: int) -> NDArray[np.int64]:
-    """Find rows for the columns that found too few with room."""
+    """Find rows for the columns that found too few rows with room."""
     n_users = len(picks)
     columns, places = np.nonzero(picks >= 0)
     rows = picks[columns, places]
@@ -140,7 +140,7 @@ def _assignment(
     arcs: _Arcs,
     price: Callable[[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]], NDArray[np.float64]] | None,
 ) -> NDArray[np.int64] | None:
-    """Return a column for every row, none of its list, at the least total cost; None if the arcs do not suffice."""
+    """Return a column for every row, not one of its list, at the least total cost; None if the arcs do not suffice."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 
@@ -160,7 +160,7 @@ def _assignment(
 
 
 def _whole(cost: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return costs as whole numbers up to 2^40, at least 1: a zero would count as a missing arc.
+    """Return costs as whole numbers from 1 to 2^40; a zero would count as a missing arc.
 
     On whole numbers the arithmetic of the assignment is exact; rounding errors can keep it busy for ever.
     """
@@ -182,7 +182,7 @@ def clusters(costs: PairCosts, k: int) -> Plan:
 
 
 def hardest_first(costs: PairCosts, cost: NDArray[np.float64], k: int) -> NDArray[np.int64]:
-    """Return everybody in the order of the (k-1)-th least cost, the dearest first; ties in canonical order."""
+    """Return everybody in the order of their (k-1)-th least cost, highest first; ties in canonical order."""
     last = cheapest_entries(costs.offsets, costs.other, cost, k - 1)[:, -1]
     return np.argsort(np.where(last < 0, -np.inf, -cost[last]), kind="stable")
 

@@ -1,4 +1,4 @@
-"""What it costs to merge two users: exact owner costs of candidate pairs, in both roles."""
+"""Pair costs: the exact owner costs of merging two candidates, to each of them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def pair_costs(
     known: PairCosts | None = None,
     run: Run = LOCAL,
 ) -> PairCosts:
-    """Return the exact owner costs of the sorted pairs first < second, both roles, as neighbour lists.
+    """Return the exact owner costs of the sorted pairs first < second, to each of the two, as neighbour lists.
 
     Every pair is merged once, and none of those whose costs are `known` (all of them among the pairs). Cost: about
     10 µs a pair of 150 samples each, on every thread.

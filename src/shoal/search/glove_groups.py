@@ -48,7 +48,7 @@ _Entry: TypeAlias = "tuple[int, int, int, bool, int, int]"
 
 
 class GloveGroups(NamedTuple):
-    """Who is together; the boxes of every group if they were merged on the way (two-stage); efforts begun for it."""
+    """The groups; their boxes if they were merged on the way (two-stage); the number of efforts begun."""
 
     plan: Plan
     offsets: NDArray[np.int64] | None
@@ -59,7 +59,7 @@ class GloveGroups(NamedTuple):
 def glove_groups(
     people: Trajectories, k: int, *, loose: bool = False, two_stage: bool = False, run: Run = LOCAL
 ) -> GloveGroups:
-    """Merge the pair of groups at least stretch effort until nobody is in a group of fewer than k.
+    """Merge the pair of groups with the least stretch effort until nobody is in a group of fewer than k.
 
     Guarantee: the groups of Alg. 1 of the paper, in the canonical order of their first members where efforts are equal
     to 1e-12. Unless `loose`, groups of k or more are left alone, and fewer than k people may remain, in no group.
@@ -130,7 +130,7 @@ class _Greedy:
             self._enqueue(group)
 
     def _enqueue(self, group: int) -> None:
-        """Queue a list by the first pair on it that is still there; by its end if there is none, but may be others."""
+        """Queue a list by its first pair that still exists; by its end if none does, since there may be others."""
         field = self._field
         listed, at = int(field.listed[group]), int(self._at[group])
         while at < listed and not self._is_there(group, int(field.near[group, at])):
@@ -142,17 +142,17 @@ class _Greedy:
             pair = (min(group, other), max(group, other))
             heappush(self._queue, (int(field.effort[group, at]), *pair, True, group, searched))
         elif listed == _LISTED:
-            # A person who has come before has been searched for with this one there: that list answers for the pair.
+            # An earlier person was searched for while this one was there, so the earlier list already has the pair.
             first = group if field.born[group] == 0 else -1
             heappush(self._queue, (int(field.effort[group, -1]), first, first + 1, False, group, searched))
 
     def _is_there(self, group: int, other: int) -> bool:
-        """Return whether what was found for a group is still there: it may have become another one."""
+        """Return whether a group that was found still exists; it may have been merged since."""
         field = self._field
         return bool(field.there[other] and field.born[other] <= field.searched[group])
 
     def least_pair(self) -> tuple[int, int] | None:
-        """Return the pair of groups at least effort; None if there are no more."""
+        """Return the pair of groups with the least effort; None if there are no more."""
         field = self._field
         while self._queue and self._small:
             *_, is_pair, group, searched = heappop(self._queue)
@@ -168,7 +168,7 @@ class _Greedy:
         return None
 
     def _others_to_search(self) -> list[int]:
-        """Return who else, among the first in the queue, is at the end of the list: several keep all threads busy."""
+        """Return the other groups early in the queue whose lists are used up; searching several keeps threads busy."""
         field = self._field
         kept: list[_Entry] = []
         found: list[int] = []
@@ -222,7 +222,7 @@ class _Greedy:
         return self._members.get(group, np.array([group]))
 
     def _merged(self, group: int, other: int, members: NDArray[np.int64]) -> NDArray[np.int32] | None:
-        """Return the boxes of two groups together; None if nobody will ask for them before all groups are known."""
+        """Return the merged boxes of two groups; None if they are not needed before all groups are known."""
         people, field = self._people, self._field
         if self._two_stage:
             weights = Weights(int(field.size[group]), int(field.size[other]))
@@ -243,7 +243,7 @@ class _Greedy:
         return np.repeat(self._people.user(group), 2, axis=1)
 
     def _stand(self, group: int, boxes: NDArray[np.int32]) -> None:
-        """Let the boxes of a new group stand for it."""
+        """Enter the boxes of a new group into the field."""
         start, stop = self._used, self._used + len(boxes)
         self._field = field = _with_room(self._field, stop)
         self._used = stop
@@ -258,7 +258,7 @@ class _Greedy:
         _fill_box_places(floors, group, boxes)
 
     def groups(self) -> GloveGroups:
-        """Return what was made, groups in the canonical order of their first members."""
+        """Return the result, with groups in the canonical order of their first members."""
         finished = self._finished
         if self._loose:
             finished = [(self._members[at], self._boxes_of(at)) for at in np.flatnonzero(self._field.there).tolist()]
@@ -276,7 +276,7 @@ class _Greedy:
 
 
 def _field(people: Trajectories, floors: Floors, *, boxes_too: bool) -> Field:
-    """Let everybody stand alone; with `boxes_too` with samples as boxes, to be compared with groups."""
+    """Return the field with everybody alone; with `boxes_too`, samples are boxes too, to be compared with groups."""
     n = len(people)
     room = int(people.samples * _ROOM) if boxes_too else 0
     boxes, bin_of = StretchedBoxes(np.empty((room, 6), np.int32), np.empty(room, np.int32)), np.empty(room, np.int32)

@@ -1,4 +1,4 @@
-"""k-scale's refinement: who is merged with whom, by marginal cost and with a limit on members."""
+"""A refinement of k-scale: choose who is merged with whom by marginal cost, with a limit on members."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _refresh(people: Trajectories, placed: Placed, rows: NDArray[np.int64]) -> N
 
 
 def _sweep(people: Trajectories, placed: Placed, tried: Tried, order: NDArray[np.int64], run: Run) -> None:
-    """Place everyone anew, in batches that choose at the same time; who chose what another has changed comes again.
+    """Place everyone anew, in batches that choose at the same time; a user whose choice others changed chooses again.
 
     The batches depend on the number of users only.
     """

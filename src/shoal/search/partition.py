@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["EFFORTS", "Effort", "Part", "groups_in", "partition"]
 
 _PART = 8192  # users searched together
-_STEP = 256  # users between two looks at Ctrl-C
+_STEP = 256  # users between two checks for Ctrl-C
 _MANY, _MORE_SWEEPS = 100_000, 5  # up to this many people there are more sweeps, so many at most
 _FEW, _STARTS = 64, 16  # a part of few users is searched from so many starts
 # How space is turned before it is cut, round by round: (x, y) becomes (a·x + b·y, a·y - b·x).
@@ -46,7 +46,7 @@ _TURNS = ((1, 0), (1, 1), (2, 1), (1, 2), (3, 1), (1, 3))
 
 @dataclass(frozen=True)
 class Effort:
-    """How much is searched.
+    """How thoroughly groups are searched for.
 
     `partners` of a user are kept (some more for a larger k) out of twice as many candidates; every one of `rounds`
     does so many `sweeps`, more where people are few, fewer if one saves less than `enough` of the cost. In an
@@ -68,7 +68,7 @@ class Effort:
         return self.partners + 2 * k
 
     def more(self, people: int) -> Effort:
-        """Return the same effort with more sweeps where people are few, and time is short anyway."""
+        """Return the same effort with more sweeps if people are few, since these are fast anyway."""
         return replace(self, sweeps=self.sweeps + min(_MORE_SWEEPS, _MANY // people))
 
     def groups(self, k: int) -> int:
@@ -105,7 +105,7 @@ def partition(people: Trajectories, k: int, effort: Effort, *, run: Run = LOCAL)
 
 
 def _parts(where: Homes, sizes: NDArray[np.int64], members: NDArray[np.int64], number: int) -> list[Arrays]:
-    """Cut the groups (at first everybody alone) into parts, space turned by the number of the round."""
+    """Cut the groups (at first everybody alone) into parts; each round turns space another way before cutting."""
     offsets = offsets_of(sizes)
     a, b = _TURNS[number % len(_TURNS)]
     x, y = (np.add.reduceat(side[members], offsets[:-1]) // sizes for side in (where.x, where.y))
@@ -122,7 +122,7 @@ def _parts(where: Homes, sizes: NDArray[np.int64], members: NDArray[np.int64], n
 def _round(
     people: Trajectories, near: Partners, k: int, effort: Effort, parts: list[Arrays], number: int, *, run: Run
 ) -> list[Arrays]:
-    """Search every part; in the first round from nothing, later from the groups there are."""
+    """Search every part: from nothing in the first round, from the present groups later."""
     return run.map(
         f"groups {number + 1} of {effort.rounds}",
         partial(groups_in, k=k, effort=effort),
@@ -132,7 +132,7 @@ def _round(
 
 
 class Part(NamedTuple):
-    """Users who are searched together, with all that the search needs; `sizes` are the groups they stand in, if any.
+    """Users who are searched together, with all that the search needs; `sizes` are those of their groups, if any.
 
     `near` are everybody's partners as places in `users`, `reach` what it costs to be merged with the k-1-th.
     """
@@ -165,7 +165,7 @@ def _within(other: NDArray[np.int32], users: NDArray[np.int64]) -> NDArray[np.in
 def groups_in(part: Part, *, k: int, effort: Effort) -> Arrays:
     """Search one part: return the groups' sizes, members and costs.
 
-    A part of few users costs nothing, so it is searched from several starts, and thoroughly.
+    A part of few users is fast, so it is searched thoroughly and from several starts.
     """
     users, sizes, samples, near, reach = part
     hardest_first = np.argsort(-reach, kind="stable")
@@ -191,7 +191,7 @@ def _improved(
     order: NDArray[np.int64],
     sizes: NDArray[np.int64] | None,
 ) -> Partition:
-    """Start from the groups there are, or let users make them in this order; then sweep."""
+    """Start from the present groups, or let users make groups in this order; then sweep."""
     scratch = scratch_for(samples, 2 * k)
     groups = empty_partition(len(order), k)
     if sizes is None:
@@ -209,7 +209,7 @@ def _improved(
 
 
 def _sweep(samples: Samples, groups: Partition, arcs: Arcs, chains: Chains, scratch: Scratch) -> None:
-    """Let everybody make the best exchange, whose departure promises most first; stops to look at Ctrl-C."""
+    """Carry out everybody's best exchange, most promising departure first; checks for Ctrl-C in between."""
     promise = np.empty(len(arcs.near))
     steps = even_parts(len(promise), _STEP)
     for start, stop in steps:

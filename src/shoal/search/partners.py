@@ -35,7 +35,7 @@ __all__ = [
 
 _SLOTS = 64
 _NEAR = 10.0  # cells; as far apart as makes no difference between partners
-_FLOOR = 0.05  # what every slot counts at least, of an even share: silence at the same time is a likeness too
+_FLOOR = 0.05  # least weight of a slot, of an even share: users who are silent at the same time are alike too
 _SAMPLED = 20_000  # users whose sampling is looked at
 _PART, _HALO = 8192, 8192
 _USERS_PER_RANGE = 256  # some hundredths of a second
@@ -73,7 +73,7 @@ def homes(people: Trajectories, *, run: Run = LOCAL) -> Homes:
 
 
 def sketching(people: Trajectories) -> Sketching:
-    """Fit sketches to the data: slots over its duration, and the usual time between samples as what is soon."""
+    """Fit sketches to the data: slots over its duration, and the usual time between samples as `soon`."""
     users = np.unique(np.linspace(0, len(people) - 1, _SAMPLED).astype(np.int64))
     gaps = sampling_gaps(samples_of(people), users)
     first, last = int(people.t.min()), int(people.t.max())

@@ -55,7 +55,7 @@ def signatures(people: Trajectories) -> Signatures:
 def proxy_candidates(squares: Signatures, n: int, *, run: Run = LOCAL) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return all pairs (i < j) of which one is among the other's n nearest by the proxy, sorted.
 
-    Exact, O(users²) cheap operations. The support is symmetric: whoever has a candidate is one for it.
+    Exact, O(users²) cheap operations. The relation is symmetric: if v is a candidate of u, u is one of v.
     """
     n_users = len(squares.x)
     n = min(n, n_users - 1)

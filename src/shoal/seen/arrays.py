@@ -1,4 +1,4 @@
-"""Arrays of whole numbers: distinct ones by sorting, lists cut into blocks, the narrowest type that holds them."""
+"""Tools for arrays of whole numbers: distinct values, blocks of lists, and the narrowest type."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _INT32 = np.iinfo(np.int32)
 
 
 def distinct(values: NDArray[Any]) -> NDArray[Any]:
-    """Return the distinct values in order; much faster than `np.unique`.
+    """Return the distinct values in ascending order; much faster than `np.unique`.
 
     >>> distinct(np.array([3, 1, 3])).tolist()
     [1, 3]
@@ -29,7 +29,7 @@ def distinct(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def fresh(*columns: NDArray[Any]) -> NDArray[np.bool_]:
-    """Say which rows differ from the row before; the first one does.
+    """Return which rows differ from the row before; the first row counts as different.
 
     >>> fresh(np.array([1, 1, 2])).tolist()
     [True, False, True]
@@ -42,7 +42,7 @@ def fresh(*columns: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def blocks(sizes: NDArray[np.int64], rows: int = ROWS) -> Iterator[slice]:
-    """Cut a list of sizes into consecutive blocks of at most `rows` together (or a single larger one).
+    """Cut a list of sizes into consecutive blocks that sum to at most `rows` (or have a single larger size).
 
     >>> [(part.start, part.stop) for part in blocks(np.array([3, 3, 9, 1]), 6)]
     [(0, 2), (2, 3), (3, 4)]
@@ -67,7 +67,7 @@ def narrow(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def starts_of(counts: NDArray[Any]) -> NDArray[np.int64]:
-    """Return where lists of these lengths start one after the other, and where the last ends.
+    """Return the starts of lists of these lengths, one after the other, and the end of the last one.
 
     >>> starts_of(np.array([2, 0, 3])).tolist()
     [0, 2, 2, 5]

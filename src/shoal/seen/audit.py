@@ -1,4 +1,4 @@
-"""The audit file: who owns which record and who was merged into it. Private; checked, never believed."""
+"""The audit file says who owns each record and who was merged into it. It is private, and checked before it is used."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class Witnesses:
     """The claimed pairs: user `users[p]` was merged into record `records[p]`.
 
     `owner[r]` is the user published as record r, `own[u]` the record of user u (-1: not published). `good[p]`
-    says whether the pair was found to be two-way cover (all true until it is checked). Where users were merged for
-    some time only, `first[p]` and `last[p]` are the slots from which and up to which; an owner always is.
+    says whether the pair was found to be two-way cover (all true until it is checked). If users were merged for some
+    time only, `first[p]` and `last[p]` are the first and the last slot of that time; owners are merged for all time.
     """
 
     users: NDArray[np.int64]
@@ -51,16 +51,16 @@ class Witnesses:
     last: NDArray[np.int64] | None = None
 
     def persons(self) -> NDArray[np.int64]:
-        """Count, for each user, the distinct persons published as the records that were found to cover her."""
+        """Count for each user the distinct persons published as the records that were found to cover the user."""
         pairs = distinct(self.users[self.good] * len(self.own) + self.owner[self.records[self.good]])
         return np.bincount(pairs // len(self.own), minlength=len(self.own))
 
     def owned(self) -> NDArray[np.int64]:
-        """Return the good pairs in which a user owns the record."""
+        """Return the good pairs whose user owns the record."""
         return np.flatnonzero(self.good & (self.own[self.users] == self.records))
 
     def checked(self, good: NDArray[np.bool_]) -> Witnesses:
-        """Return the same pairs with the outcome of their check."""
+        """Return the same pairs with the results of their check."""
         return replace(self, good=good)
 
 
@@ -72,9 +72,10 @@ def read_audit(
     *,
     slot_s: int | None = None,
 ) -> Witnesses | None:
-    """Read an audit and check that it makes sense; None (and a failure of kind `audit`) if it does not.
+    """Read an audit and check that it is consistent; return None, and note a failure of kind `audit`, if it is not.
 
-    Every person inside the claim has a row, every record an owner among its members, and nobody twice. With `slot_s`,
+    Every person inside the claim has a row, every record has an owner among its members,
+    and nobody is repeated. With `slot_s`,
     the columns `t_start` and `t_end` are read where there are any: a member may then have several rows.
     """
     table = _table(findings, audit)
@@ -107,9 +108,10 @@ def read_audit(
 def read_owners(
     findings: Findings, audit: str | Path | pa.Table, labels: Any, uids: NDArray[np.int64]
 ) -> NDArray[np.int64] | None:
-    """Return the person published as each record of points, or None (and a failure of kind `audit`).
+    """Return the person published as each record of points, or None (and note a failure of kind `audit`).
 
-    A person may have several records, for a trace can be split; each has one row, in which she is her own member.
+    A person may have several records, since a trace can be split. Each record has one row, in which the owner is the
+    only member.
     """
     table = _table(findings, audit)
     if table is None:
@@ -133,10 +135,10 @@ def read_owners(
 
 
 def audit_of(release: Release) -> pa.Table | None:
-    """Return the audit of a release that is still in memory; None if it does not know who is in it.
+    """Return the audit of a release that is still in memory; None if the release does not know its members.
 
     There is a row for each member of each record, and one without a record for everybody who owns none. In a compact
-    release all members of a record own it. Written here, apart from the code that publishes audits.
+    release all members of a record own it. This code is separate from the code that publishes audits.
     """
     members = release.members
     if members is None:
@@ -161,7 +163,7 @@ def audit_of(release: Release) -> pa.Table | None:
 
 
 def _slots(findings: Findings, table: pa.Table, slot_s: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the first and the last slot that are wholly inside the time of each row; without a time, always."""
+    """Return the first and the last slot wholly inside the time of each row; all slots if it has no time."""
     kind, step = pa.timestamp("ms", "UTC"), slot_s * 1000
     try:
         low, high = (_instants(table[name]).cast(kind).to_numpy().astype("datetime64[ms]") for name in _TIMES)
@@ -181,7 +183,7 @@ def _instants(column: Any) -> Any:
 
 
 def _table(findings: Findings, audit: str | Path | pa.Table) -> pa.Table | None:
-    """Read an audit, its numbers as int64 and its labels as text; None, with the failure noted, if it is none."""
+    """Read an audit, its numbers as int64 and its labels as text; None, with the failure noted, if it is no audit."""
     table = audit_rows(audit)
     names = table.column_names
     if tuple(names[:3]) == _COLUMNS and len(set(names)) == len(names) and pa.types.is_integer(table["record"].type):
@@ -242,7 +244,7 @@ def _check_rows(findings: Findings, owner: Any, member: Any, record: Any, empty:
 
 
 def _stretches(pairs: NDArray[np.int64], first: NDArray[np.int64], last: NDArray[np.int64]) -> int:
-    """Count pairs and their times, each once: a member may have been merged several times."""
+    """Count the distinct pairs with their times; a member may have been merged several times."""
     order = np.lexsort((last, first, pairs))
     return int(fresh(pairs[order], first[order], last[order]).sum())
 

@@ -1,4 +1,4 @@
-"""Cover: which records hide each user. Two-way: a record holds all of their samples, and each box holds one of them."""
+"""Find the records that cover a user. Two-way: the record holds all their samples, and each box holds one of them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LEAST_MEMBERS", "complete_reach", "count_cover", "cover_pairs", "tally_cover"]
 
-_USERS = 100_000  # whose pairs are in memory at once
+_USERS = 100_000  # users whose pairs are in memory at once
 # The loosest method (nu-k-pick) merges everybody with at least one other.
 LEAST_MEMBERS = 2
 
@@ -36,11 +36,11 @@ def count_cover(
     boxes_too: bool = True,
     run: Run = LOCAL,
 ) -> NDArray[np.int64]:
-    """Count, for each of `users` (ascending), the people published as records that cover her.
+    """Count for each of `users` (ascending) the people published as records that cover the user.
 
     Identical records count as no more people than they cover two-way: the rest are copies and hide nobody.
-    Guarantee: exact below `stop_at`, and at least `stop_at` where it is not; exact everywhere without it.
-    `boxes_too=False` counts one-way cover, every record. Cost: the candidates times the samples of their users.
+    Guarantee: a count below `stop_at` is exact, any other is at least `stop_at`; without it all counts are exact.
+    `boxes_too=False` counts one-way cover, by every record. Cost: the candidates times the samples of their users.
     """
     return tally_cover(people, records, users, stop_at=stop_at, boxes_too=boxes_too, run=run)[0]
 
@@ -54,7 +54,7 @@ def tally_cover(
     boxes_too: bool = True,
     run: Run = LOCAL,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return `count_cover`, and how many of `users` each distinct record was seen to cover on the way."""
+    """Return the counts of `count_cover`, and how many of `users` each distinct record was seen to cover meanwhile."""
     unique = records.distinct()
     if boxes_too:
         unique = _without_copies(people, unique, run)
@@ -70,7 +70,7 @@ def tally_cover(
 def complete_reach(
     people: Original, records: Records, reach: NDArray[np.int64], *, run: Run = LOCAL
 ) -> NDArray[np.int64]:
-    """Count exactly whom the distinct records cover that were seen to cover fewer than two; the others did."""
+    """Complete the counts of `reach` that are below two: count all users whom these distinct records cover."""
     thin = np.flatnonzero(reach < LEAST_MEMBERS)
     complete = reach.copy()
     _, record = cover_pairs(people, records.distinct().take(thin), np.arange(len(people)), run=run)
@@ -79,7 +79,7 @@ def complete_reach(
 
 
 def _without_copies(people: Original, unique: Records, run: Run) -> Records:
-    """Let each record weigh at most as many people as it covers."""
+    """Return the records, each weighing at most as many people as it covers."""
     heavy = np.flatnonzero(unique.weights > 1)
     if not len(heavy):
         return unique
@@ -98,14 +98,14 @@ def cover_pairs(
     boxes_too: bool = True,
     run: Run = LOCAL,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the pairs (user, record) that are cover, by user; with `stop_at` no more than so many of a user."""
+    """Return the pairs (user, record) where the record covers the user, by user; at most `stop_at` for each user."""
     return _finder(people, records, stop_at=stop_at, boxes_too=boxes_too, run=run)(users)
 
 
 def _finder(
     people: Original, records: Records, *, stop_at: int | None, boxes_too: bool, run: Run
 ) -> Callable[[NDArray[np.int64]], tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Return the function that finds the pairs of some users."""
+    """Return a function that finds the pairs of given users."""
     if boxes_too:
         rarest = index_rarest(records, people, run=run)
         return lambda users: covering(people, rarest, users, stop_at=stop_at, run=run)[:2]

@@ -1,4 +1,4 @@
-"""Reading what was published: a Parquet or CSV file, batch by batch, with nothing assumed about who wrote it."""
+"""Read a published Parquet or CSV file batch by batch, without assumptions about who wrote it."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _FIRST_MS, _LAST_MS = -62_135_596_800_000, 253_402_300_799_999
 
 @dataclass(frozen=True, eq=False)
 class File:
-    """A published file as it is: its columns, its footer and the `shoal` object in it (None: it has none)."""
+    """A published file: its columns, its footer and its `shoal` object (None if it has none)."""
 
     path: Path
     names: list[str]
@@ -64,7 +64,7 @@ class File:
     writer: str = ""
 
     def batches(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
-        """Return its rows, about a million at a time, with some columns (of text: all); raises `CannotCheck`."""
+        """Return the rows, about a million at a time, with some columns (of text files: all); raises `CannotCheck`."""
         try:
             if self.is_csv:
                 yield from _open_csv(self.path)
@@ -77,7 +77,7 @@ class File:
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """The columns of some rows as arrays; `whole` tells the rows in which nothing is missing."""
+    """The columns of some rows as arrays; `whole` marks the rows in which nothing is missing."""
 
     whole: NDArray[np.bool_]
     values: dict[str, NDArray[Any]]
@@ -135,7 +135,7 @@ def _open_csv(path: Path) -> Any:
 def read_columns(
     findings: Findings, file: File, crs: str | None, odd: Counter[str], *, own: bool
 ) -> Iterator[Batch | None]:
-    """Check names, order and types of the columns and give them as arrays, batch by batch; None if they can't be.
+    """Check names, order and types of the columns and return them as arrays, batch by batch; None if they can't be.
 
     What is wrong with values is counted in `odd`. Another tool's file (not `own`) needs the columns of the boxes only,
     in any order, as anything that can be read as such; what other columns hold can't be checked, which is a failure.
@@ -171,7 +171,7 @@ def read_columns(
 
 
 def read_points(findings: Findings, file: File, odd: Counter[str]) -> Iterator[Batch | None]:
-    """Check names, order and types of the columns of points and give them as arrays, as `read_columns` does."""
+    """Check names, order and types of the columns of points and return them as arrays, as `read_columns` does."""
     findings.ran("leaks")
     if file.names != list(POINT):
         findings.fail("leaks", "The columns are not those of a release of points, in its order.")
@@ -182,7 +182,7 @@ def read_points(findings: Findings, file: File, odd: Counter[str]) -> Iterator[B
 
 
 def _own_columns(findings: Findings, file: File, chosen: list[str], odd: Counter[str]) -> Iterator[Batch | None]:
-    """Return some columns of a shoal release, which must be of the very types and forms that the format says."""
+    """Return some columns of a shoal release; they must have exactly the types and forms of the format."""
     if not file.is_csv:
         wrong = [name for name in chosen if file.schema.field(name).type != TYPES[name]]
         findings.fail_if(wrong, "leaks", f"{len(wrong)} columns do not have the type that the format says.")
@@ -200,7 +200,7 @@ def _own_columns(findings: Findings, file: File, chosen: list[str], odd: Counter
 def _typed(batch: pa.RecordBatch) -> dict[str, Any] | None:
     try:
         return {name: batch[name].cast(TYPES[name]) for name in batch.schema.names}
-    except pa.ArrowException:  # the types are others, which was noted
+    except pa.ArrowException:  # the types differ, which was noted
         return None
 
 
@@ -223,12 +223,12 @@ def _typed_csv(batch: pa.RecordBatch, odd: Counter[str]) -> dict[str, Any] | Non
 
 
 def typed_loosely(batch: pa.RecordBatch) -> dict[str, Any]:
-    """Return columns as the types of a release; times without a zone are UTC. Raises ArrowException if they are not."""
+    """Cast columns to the types of a release; times without a zone are UTC. Raises ArrowException if this fails."""
     return {name: _loosely(batch[name], TYPES[name]) for name in batch.schema.names}
 
 
 def _as_boxes(batch: pa.RecordBatch) -> dict[str, Any]:
-    """Return another tool's columns as the types of a release."""
+    """Return another tool's columns cast to the types of a release."""
     try:
         return typed_loosely(batch)
     except pa.ArrowException:

@@ -1,4 +1,4 @@
-"""Findings: what reading and checking a release have found so far."""
+"""Findings: the results of reading and checking a release so far."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ __all__ = ["Findings"]
 
 @dataclass
 class Findings:
-    """What was found so far: which kinds of checks ran, which failed, and sentences that say so.
+    """The results so far: the kinds of checks that ran, those that failed, and sentences about them.
 
-    Nothing in it says whose data is concerned: no label, place or time.
+    They identify nobody: they have no label, place or time.
     """
 
     failures: set[str] = field(default_factory=set)
@@ -42,10 +42,10 @@ class Findings:
             self.fail(kind, message)
 
     def say(self, message: str) -> None:
-        """Add a sentence, once."""
+        """Add a sentence, unless it is there already."""
         if message not in self.messages:
             self.messages.append(message)
 
     def skip(self, what: str) -> None:
-        """Note what could not be checked; the sentence that says what holds names it."""
+        """Note what could not be checked; the sentence about the result names it."""
         self.skipped.append(what)

@@ -1,4 +1,4 @@
-"""The original fixes, as far as points are checked against them, computed here from events with NumPy alone."""
+"""The original fixes that points are checked against, computed here from events with NumPy alone."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Fixes", "open_fixes", "rows_of"]
 
-_ROW_BYTES = 80  # of a fix that is kept, while it is sorted
-_READING = 0.6  # of the memory that may be used
+_ROW_BYTES = 80  # of a kept fix while it is sorted
+_READING = 0.6  # the share of the memory that may be used
 
 
 @dataclass(frozen=True, eq=False)
 class Fixes:
-    """Everybody inside the claim: labels, how many fixes each has, the first and the last time.
+    """Everybody inside the claim: labels, and each user's number of fixes, first time and last time.
 
     `columns` are all fixes, if they are kept: user after user, sorted by (ms, lng, lat) and distinct.
     """
@@ -51,7 +51,7 @@ class Fixes:
 def open_fixes(
     original: str | Path | Sequence[str | Path] | Traces, options: ReadOptions | None, *, keep: bool, run: Run
 ) -> Fixes:
-    """Read the original; with `keep`, all fixes, else only what is known of each user.
+    """Read the original: with `keep` all fixes, else only the number of fixes and the times of each user.
 
     Input: files, parsed by the common reader with the reading options of the release, or Traces. Raises CannotCheck if
     they can't be read, TooLarge if they can't be kept. Cost: reading, and a sort where fixes are kept or counted.
@@ -85,7 +85,7 @@ def _of_traces(traces: Traces, *, keep: bool) -> Fixes:
 
 
 def _of_events(events: Events, options: ReadOptions, first_ms: int | None, *, whole: bool, keep: bool) -> Fixes:
-    """Look at the fixes of a part's users; `whole` says that repetitions count."""
+    """Return the fixes of a part's users; with `whole`, repeated fixes are left out and users are screened."""
     n_users = len(events.labels)
     if not whole:
         counts = np.bincount(events.users, minlength=n_users)
@@ -135,7 +135,7 @@ def _degrees(events: Events, options: ReadOptions) -> tuple[NDArray[np.float64],
 def _screened(
     users: NDArray[np.int32], ms: NDArray[np.int64], n_users: int, options: ReadOptions
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Say which users have too few fixes, and which of the others too few days."""
+    """Return which users have too few fixes, and which of the others have too few active days."""
     few = np.bincount(users, minlength=n_users) < options.min_samples
     idle = np.zeros(n_users, dtype=bool)
     if options.min_active_days > 1:
@@ -165,7 +165,7 @@ def _joined(parts: list[Fixes], outside: dict[str, int], rows_outside: dict[str,
 
 
 def rows_of(fixes: Track, users: NDArray[np.int64], first_ms: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return each user's first fix from a time on."""
+    """Return the row of each user's first fix at or after a time."""
     starts = [
         start + int(np.searchsorted(fixes.ms[start:stop], ms))
         for start, stop, ms in zip(

@@ -28,7 +28,7 @@ class Grid:
     slot_s: int
 
     def cells(self, lng: NDArray[np.float64], lat: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return floor(metres / cell_m) of WGS84 degrees as float64, not finite where the projection has no place."""
+        """Return floor(metres / cell_m) of WGS84 degrees as float64; not finite where the projection is not defined."""
         east, north = self._transform(lng, lat, "FORWARD")
         return np.floor(east / self.cell_m), np.floor(north / self.cell_m)
 

@@ -1,4 +1,4 @@
-"""The `shoal` object of a release: which grid, which claim, for which k."""
+"""The `shoal` object of a release: its grid, its claim and its k."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Header", "is_count", "parse_json", "read_header", "truth_level"]
 
 @dataclass(frozen=True)
 class Header:
-    """What verification needs of the `shoal` object; what the claim does not say is taken from the parameters.
+    """The fields of the `shoal` object that verification needs; those missing in the claim come from the parameters.
 
     `truth` is the level of truth: `member` (every box holds a sample of every member of its record) or `group` (of
     some member).
@@ -29,7 +29,7 @@ class Header:
 
 
 def parse_json(text: bytes) -> Any:
-    """Read JSON that is written as Python writes it; a string if it is not: a repeated key or blanks could tell.
+    """Read JSON that is written as Python writes it; else return a string: repeated keys or blanks could carry data.
 
     >>> parse_json(b'{"k": 3}'), parse_json(b'{"k": 4, "k": 3}')
     ({'k': 3}, 'not JSON')
@@ -48,7 +48,7 @@ def parse_json(text: bytes) -> Any:
 
 
 def read_header(stated: Any) -> Header | None:
-    """Read the object; None if the grid or the claim can't be understood."""
+    """Read the `shoal` object; return None if the grid or the claim can't be understood."""
     if not isinstance(stated, dict) or not is_count(stated.get("format")) or stated["format"] != 1:
         return None
     crs: Any = stated.get("crs")
@@ -64,7 +64,7 @@ def read_header(stated: Any) -> Header | None:
     except ValueError:
         return None
     if understood.why != "research":
-        understood = replace(understood, why=None)  # what is wrong with it is noted; its words are not repeated
+        understood = replace(understood, why=None)  # the error is noted elsewhere; its words are not repeated
     settings = parameters if isinstance(parameters, dict) else {}
     k, tau_s, epsilon_s = (getattr(understood, name) or settings.get(name) for name in ("k", "tau_s", "epsilon_s"))
     if not all(value is None or is_count(value) for value in (k, tau_s, epsilon_s)):
@@ -74,7 +74,7 @@ def read_header(stated: Any) -> Header | None:
 
 
 def truth_level(method: Any, parameters: dict[str, Any]) -> str:
-    """Return the level of truth that a method promises: only GLOVE with its own merging is not about every member.
+    """Return the level of truth that a method promises: `group` for GLOVE with its own merging, else `member`.
 
     >>> truth_level("glove", {"merge": "two-stage"}), truth_level("glove", {"merge": "k-merge"})
     ('group', 'member')
@@ -83,5 +83,5 @@ def truth_level(method: Any, parameters: dict[str, Any]) -> str:
 
 
 def is_count(value: Any) -> bool:
-    """Return whether a value is a whole number from 1 on that fits 31 bits; True is none."""
+    """Return whether a value is a whole number from 1 on that fits 31 bits; True does not count as one."""
     return isinstance(value, int) and not isinstance(value, bool) and 1 <= value < 2**31

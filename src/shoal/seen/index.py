@@ -17,7 +17,7 @@ from shoal.seen.arrays import spread, starts_of
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.jit import Ints, Ints32
+    from shoal.jit import Granules, Ints, Ints32
     from shoal.seen.original import Original
     from shoal.seen.records import Records
 
@@ -44,7 +44,7 @@ class BoxIndex(NamedTuple):
     rows: Ints
     record: Ints
     offsets: Ints
-    boxes: Any
+    boxes: Granules
     apart: NDArray[np.bool_]
 
 
@@ -58,9 +58,9 @@ class Held(NamedTuple):
 class _Samples(NamedTuple):
     """Everybody's samples: user u has those from offsets[u] to offsets[u+1]."""
 
-    t: Any
-    x: Any
-    y: Any
+    t: Granules
+    x: Granules
+    y: Granules
     offsets: Ints
 
 
@@ -68,7 +68,7 @@ class _Boxes(NamedTuple):
     """The boxes of all records: record r has those from offsets[r] to offsets[r+1]; `sound` ones hold something."""
 
     offsets: Ints
-    boxes: Any
+    boxes: Granules
     sound: NDArray[np.bool_]
 
 
@@ -100,7 +100,9 @@ def _cell(long: int, wide: int, t: int, x: int, y: int, mask: int) -> int:
 
 
 @jit
-def _fill_cells(boxes: Any, rows: Ints, starts: Ints, entry: Ints32, grids: NDArray[np.bool_], *, place: bool) -> None:
+def _fill_cells(
+    boxes: Granules, rows: Ints, starts: Ints, entry: Ints32, grids: NDArray[np.bool_], *, place: bool
+) -> None:
     """Count the rows in each cell (starts[cell + 1]), or, `place`, put them there and move starts[cell] on."""
     mask = len(starts) - 2
     for n in range(len(rows)):
@@ -146,13 +148,13 @@ def index_boxes(records: Records, *, overlapping: bool = False) -> BoxIndex:
 
 
 @jit
-def _count_crowd(t: Any, x: Any, y: Any, step: int, crowd: Ints32) -> None:
+def _count_crowd(t: Granules, x: Granules, y: Granules, step: int, crowd: Ints32) -> None:
     for p in range(0, len(t), step):
         crowd[_cell(_HOUR, _PLACE, t[p], x[p], y[p], len(crowd) - 1)] += 1
 
 
 @jit
-def _crowd_in(box: Any, crowd: Ints32) -> float:
+def _crowd_in(box: Granules, crowd: Ints32) -> float:
     """Guess how many samples a box holds; a box of very many counters holds more than any other, by its size."""
     t0, t1, x0, x1, y0, y1 = box
     hours = (t1 >> _HOUR) - (t0 >> _HOUR) + 1
@@ -201,7 +203,7 @@ def index_rarest(records: Records, people: Original, *, run: Run = LOCAL) -> Box
 
 
 @jit
-def _holds(box: Any, t: int, x: int, y: int) -> bool:
+def _holds(box: Granules, t: int, x: int, y: int) -> bool:
     return bool(box[0] <= t and t <= box[1] and box[2] <= x and x <= box[3] and box[4] <= y and y <= box[5])
 
 
@@ -232,7 +234,16 @@ def _grown(values: Ints) -> Ints:
 # more than six arguments: the innermost loop of every search; its callers hold these arrays in different groups
 @jit
 def _walk(
-    t: Any, x: Any, y: Any, start: int, stop: int, boxes: Any, first: int, last: int, most: int, tally: Ints32
+    t: Granules,
+    x: Granules,
+    y: Granules,
+    start: int,
+    stop: int,
+    boxes: Granules,
+    first: int,
+    last: int,
+    most: int,
+    tally: Ints32,
 ) -> tuple[int, int]:
     """Return how many of the samples start…stop-1 are outside the boxes first…last-1, and how many boxes hold one.
 
@@ -331,7 +342,7 @@ def covering(
 
 
 @jit
-def _rarest_point(index: BoxIndex, t: Any, x: Any, y: Any, start: int, stop: int) -> int:
+def _rarest_point(index: BoxIndex, t: Granules, x: Granules, y: Granules, start: int, stop: int) -> int:
     """Return the point in whose cells are fewest boxes."""
     mask = len(index.starts) - 2
     fewest = len(index.entry) + 1

@@ -1,4 +1,4 @@
-"""The door: a release in a file or in memory, of boxes or points, as an outsider opens it."""
+"""Open a release of boxes or points, in a file or in memory, as an outsider would."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ __all__ = ["SeenRelease", "foreign_header", "open_release"]
 
 
 class SeenRelease(Protocol):
-    """A release that is open: what it says about itself, and its records, read when they are asked for."""
+    """An open release: what it states about itself, and its records, which are read on demand."""
 
     @property
     def layout(self) -> str:
@@ -47,17 +47,17 @@ class SeenRelease(Protocol):
 
     @property
     def file(self) -> File | None:
-        """The published file as it is; None for a release in memory."""
+        """The published file; None for a release in memory."""
         ...
 
     @property
     def manifest(self) -> Any:
-        """What the manifest beside the file holds; None if there is none, a string if it is not JSON."""
+        """The content of the manifest beside the file; None if there is none, a string if it is not JSON."""
         ...
 
     @property
     def stated(self) -> Any:
-        """The `shoal` object of the file or else of the manifest, as it is written; None if there is none."""
+        """The `shoal` object of the file, else of the manifest, as it is written; None if there is none."""
         ...
 
     @property
@@ -67,32 +67,32 @@ class SeenRelease(Protocol):
 
     @property
     def audit(self) -> pa.Table | None:
-        """Who is in which record, where the release itself knows: in memory, before it is published."""
+        """The audit, if the release itself has it: in memory, before it is published."""
         ...
 
     @property
     def suppressed(self) -> int:
-        """How many samples are said to be suppressed; 0 if nobody says."""
+        """The stated number of suppressed samples; 0 if none is stated."""
         ...
 
     def boxes(self, findings: Findings, grid: Grid, *, own: bool = True, run: Run = LOCAL) -> Scan | None:
-        """Return the boxes on a grid, and how many values are wrong; see `scan_file`."""
+        """Return the boxes on a grid, and the numbers of wrong values; see `scan_file`."""
         ...
 
     def points(self, findings: Findings, *, keep: bool, run: Run = LOCAL) -> PointScan | None:
-        """Return what is known of each record of points; see `scan_points`."""
+        """Return the points of each record, and the numbers of wrong values; see `scan_points`."""
         ...
 
     def track(self) -> tuple[NDArray[np.int64], Track]:
-        """Return the numbers of the records, and their places and times in degrees; of a box, its middle."""
+        """Return the numbers of the records, and their places (degrees) and times; a box counts as its middle."""
         ...
 
 
 def open_release(release: str | Path | Release) -> SeenRelease:
-    """Open a release: the one way in for `verify`, `attack` and `evaluate`.
+    """Open a release for `verify`, `attack` or `evaluate`.
 
     A publication into the same folder that was killed between its moves is finished first. Raises CannotCheck if the
-    file can't be read. Nothing of the code that makes releases is used. Cost: the footer of a file, and its manifest.
+    file can't be read. No code that makes releases is used. Cost: the footer of a file, and its manifest.
     """
     if isinstance(release, Release):
         return _InMemory(release)
@@ -103,7 +103,7 @@ def open_release(release: str | Path | Release) -> SeenRelease:
 def foreign_header(
     original: Any, options: ReadOptions | None, *, crs: str | None = None, claim: Claim | None = None
 ) -> Header:
-    """Return the header of another tool's release, from what the caller says; raises CannotCheck without a grid."""
+    """Return the header of another tool's release, from the caller's options; raises CannotCheck without a grid."""
     claim = claim or Claim("none", why="unclaimed")
     if isinstance(original, Trajectories):
         frame = original.frame
@@ -125,22 +125,22 @@ class _InFile:
 
     @property
     def layout(self) -> str:
-        """What records are made of, by the columns."""
+        """What records are made of, known from the columns."""
         return "points" if sorted(self.file.names) == sorted(POINT) else "boxes"
 
     @property
     def stated(self) -> Any:
-        """The `shoal` object of the file; a CSV file has none, so that of its manifest is taken."""
+        """The `shoal` object of the file; for a CSV file, which has none, that of its manifest."""
         return self._said("shoal") if self.file.stated is None else self.file.stated
 
     @property
     def header(self) -> Header | None:
-        """What the `shoal` object says."""
+        """The header in the `shoal` object."""
         return read_header(self.stated)
 
     @property
     def suppressed(self) -> int:
-        """How many samples are suppressed, to two digits, by the manifest."""
+        """The number of suppressed samples in the manifest, to two digits."""
         counts = self._said("counts")
         return (counts.get("samples_suppressed") or 0) if isinstance(counts, dict) else 0
 
@@ -176,7 +176,7 @@ class _InMemory:
 
     @property
     def header(self) -> Header:
-        """What the release says about itself; what its claim does not say is taken from the parameters."""
+        """The header that the release states; fields missing in its claim come from the parameters."""
         release = self.release
         frame, asked = release.frame, ("k", "tau_s", "epsilon_s")
         k, tau_s, epsilon_s = (getattr(release.claim, name) or release.parameters.get(name) for name in asked)
@@ -185,12 +185,12 @@ class _InMemory:
 
     @property
     def audit(self) -> pa.Table | None:
-        """Who is in which record, if the release knows."""
+        """The audit, if the release knows its members."""
         return audit_of(self.release)
 
     @property
     def suppressed(self) -> int:
-        """How many samples are suppressed."""
+        """The number of suppressed samples."""
         return self.release.suppressed
 
     def boxes(
@@ -211,7 +211,7 @@ class _InMemory:
         keep: bool,  # noqa: ARG002  they are there
         run: Run = LOCAL,  # noqa: ARG002
     ) -> PointScan | None:
-        """Return what is known of each record; raises SettingsError for boxes."""
+        """Return the points of each record; raises SettingsError for boxes."""
         return scan_point_release(self.release)
 
     def track(self) -> tuple[NDArray[np.int64], Track]:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["NO_PLACE", "Original", "from_events", "from_trajectories"]
 
-NO_PLACE = "no place in the CRS"  # why rows and users may be outside the claim
+NO_PLACE = "no place in the CRS"  # the reasons why rows and users may be outside the claim
 
 _FAR = 2.0**31
 _CHUNK = 1 << 17
@@ -37,7 +37,7 @@ class Original:
     """Some users inside the claim: distinct samples, user after user, each user's sorted by (t, x, y).
 
     Granules are absolute (slots since the epoch), int32 where they fit. `outside` and `rows_outside` count the
-    users and the rows that the grid and the screening took out.
+    users and the rows that the grid and the screening removed.
     """
 
     labels: Any
@@ -53,7 +53,7 @@ class Original:
 
     @property
     def counts(self) -> NDArray[np.int64]:
-        """How many samples each user has."""
+        """The number of samples of each user."""
         return np.diff(self.offsets)
 
     def keep(self, samples: NDArray[np.bool_]) -> Original:
@@ -63,7 +63,7 @@ class Original:
 
 
 def from_trajectories(people: Trajectories, grid: Grid, run: Run) -> Original:
-    """Return Trajectories that are on the grid of the release; samples are sorted and made distinct where needed."""
+    """Return the samples of Trajectories on the release's grid, sorted and made distinct where needed."""
     frame = people.frame
     if (frame.crs, frame.cell_m, frame.slot_s) != (grid.crs, grid.cell_m, grid.slot_s):
         raise CannotCheck(
@@ -88,7 +88,7 @@ def _is_sorted(offsets: NDArray[np.int64], t: NDArray[Any], x: NDArray[Any], y: 
 
 
 def from_events(events: Events, options: ReadOptions, grid: Grid, run: Run) -> Original:
-    """Put events on the grid, leave out repeated samples, and screen the users. Cost: a sort of one number a row."""
+    """Put events on the grid, leave out repeated samples, and screen the users. Cost: a sort of one number per row."""
     t, x, y, lost = _granules(events, grid, run)
     users = events.users
     unplaced = int(lost.sum())
@@ -143,9 +143,9 @@ def _chunks(rows: int) -> Iterator[tuple[int, int]]:
 def arranged(
     users: NDArray[Any], t: NDArray[Any], x: NDArray[Any], y: NDArray[Any], labels: Any, *, run: Run = LOCAL
 ) -> Original:
-    """Sort rows by user and sample and leave out repeated ones; labels without rows are left out as well.
+    """Sort rows by user and sample, and leave out repeated rows and labels without rows.
 
-    Rows are packed into one number each wherever that has room.
+    Each row is packed into one number if it fits.
     """
     columns = (users, t, x, y)
     lows = [0, *(int(column.min()) if len(column) else 0 for column in columns[1:])]

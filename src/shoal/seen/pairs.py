@@ -1,4 +1,4 @@
-"""Pairs: an original and what was published of it as points, record by record; a box counts as its middle."""
+"""Pairs: an original and its release as points, record by record; a box counts as its middle."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = ["Pairs", "Track", "open_pairs"]
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """The original traces and what was published; `traces[r]` is the trace that record r was made of, if it is known.
+    """The original traces and the published points; `traces[r]` is the trace that record r was made of, if known.
 
     The audit says who owns a record; the record's times say which of their traces it was made of.
     """
@@ -40,7 +40,7 @@ class Pairs:
     traces: NDArray[np.int64] | None
 
     def require_owners(self, what: str) -> NDArray[np.int64]:
-        """Return the trace of each record; raises CannotCheck if nobody says whose is whose."""
+        """Return the trace of each record; raises CannotCheck if the owners of the records are not known."""
         if self.traces is None:
             raise CannotCheck(f"{what} needs the private audit file, which says whose record is whose: give --audit")
         return self.traces
@@ -73,7 +73,7 @@ def open_pairs(
 
 
 def _owners(audit: str | Path | pa.Table, uids: NDArray[np.int64], labels: Any) -> NDArray[np.int64]:
-    """Return the person (index of a label) published as each record."""
+    """Return the owner (index of a label) of each record."""
     table = audit_rows(audit)
     wrong = CannotCheck("the audit does not belong to this release and original; give the one written with it")
     if not {"record", "owner"} <= set(table.column_names):
@@ -89,10 +89,10 @@ def _owners(audit: str | Path | pa.Table, uids: NDArray[np.int64], labels: Any) 
 
 
 def _traces_of(traces: Traces, track: Track, owners: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the trace of each record: its owner's last one that begins before the middle of its time."""
+    """Return the trace of each record: its owner's last trace that begins before the middle of the record's time."""
     first = traces.ms[traces.offsets[:-1]]
     middle = (track.ms[track.offsets[:-1]] + track.ms[track.offsets[1:] - 1]) // 2
-    # Traces and records in one line, by (user, time): the trace before each record is its owner's.
+    # Sort traces and records together by (user, time): the trace before each record is its owner's.
     is_record = np.repeat([False, True], [len(traces), len(track)])
     order = np.lexsort((is_record, np.concatenate([first, middle]), np.concatenate([traces.users, owners])))
     before = np.empty(len(order), np.int64)

@@ -1,4 +1,4 @@
-"""Everybody in the original, part by part: as much at a time as memory holds."""
+"""Read everybody in the original part by part, as much at a time as fits into memory."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["Crowd", "crowd_of", "open_crowd"]
 
 _SAMPLE_BYTES = 12
-# Of the memory that may be used: for the rows of a part while they are read; for everybody's samples, kept.
+# Shares of the memory that may be used: for the rows of a part while they are read; for everybody's kept samples.
 _READING, _KEEPING = 0.6, 0.3
 
 
@@ -36,9 +36,9 @@ _READING, _KEEPING = 0.6, 0.3
 class Crowd:
     """Everybody inside the claim, part after part.
 
-    `labels`, `counts` (published samples) and `first` (the first sample, t, x, y) are about everybody; the samples
-    themselves come with `parts`, as often as needed: they are `kept` (they fit into memory) or made again.
-    `outside` and `rows_outside` count the users and the rows that the reading rules took out.
+    `labels`, `counts` (published samples) and `first` (the first sample, t, x, y) are about everybody. The samples
+    themselves come with `parts`, as often as needed: they are `kept` (they fit into memory) or computed again.
+    `outside` and `rows_outside` count the users and the rows that the reading rules removed.
     """
 
     labels: Any
@@ -54,18 +54,18 @@ class Crowd:
 
     @property
     def samples(self) -> int:
-        """How many samples there are in all."""
+        """The total number of samples."""
         return int(self.counts.sum())
 
     def parts(self) -> Iterator[tuple[int, Original]]:
-        """Return the parts, each with the index of its first user."""
+        """Yield the parts, each with the index of its first user."""
         start = 0
         for part in self.read():
             yield start, part
             start += len(part)
 
     def keep(self, samples: list[NDArray[np.bool_]], counts: NDArray[np.int64]) -> Crowd:
-        """Return the same users with some samples only, told part by part, and how many each has then."""
+        """Return the same users with some samples only: `samples` marks them part by part, `counts` is their number."""
 
         def read() -> Iterator[Original]:
             return (part.keep(mask) for part, mask in zip(self.read(), samples, strict=True))
@@ -73,7 +73,7 @@ class Crowd:
         return replace(self, counts=counts, read=read)
 
     def whole(self) -> Original:
-        """Return everybody at once; raises TooLarge if they do not fit."""
+        """Return everybody at once; raises TooLarge if they do not fit into memory."""
         if not self.kept:
             raise TooLarge(
                 "this claim is checked with everybody at once, who do not fit into memory; allow more (--memory), "
@@ -96,7 +96,7 @@ def open_crowd(
 
     Input: files (parsed by the common reader, with the reading options of the release) or Trajectories that are
     already on that grid. Guarantee: projection, cells, slots, de-duplication and screening are done here, with
-    the same outcome whatever `memory` (bytes; None: what is available) may be used.
+    the same result for any `memory` (bytes; None: what is available) that may be used.
     """
     if isinstance(original, Trajectories):
         yield crowd_of(from_trajectories(original, grid, run))
@@ -124,7 +124,7 @@ def open_crowd(
 
 
 def crowd_of(people: Original) -> Crowd:
-    """Return people who are in memory already.
+    """Return the crowd of people who are in memory already.
 
     >>> ids = np.array([4, 5])
     >>> len(crowd_of(Original(pa.array(["ann"]), np.array([0, 2]), ids, ids, ids)))
@@ -134,7 +134,7 @@ def crowd_of(people: Original) -> Crowd:
 
 
 def _gather(parts: Any, place: Callable[[Events], Original], *, keep: bool) -> Crowd:
-    """Go through all parts once: who is inside the claim, with how many samples."""
+    """Read all parts once to find who is inside the claim, with how many samples."""
     kept: list[Original] = []
     labels, counts, first = [], [], []
     outside, rows_outside = dict(parts.account.users_dropped), dict(parts.account.dropped)

@@ -1,4 +1,4 @@
-"""One pass through a published file of points: what is known of each record, and what is wrong with its values."""
+"""Read a published file of points in one pass: summarize each record, and count the wrong values."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _CHUNK = 1 << 16
 
 @dataclass(frozen=True, eq=False)
 class PointScan:
-    """What a pass found: the records by number, each one's points, and in `odd` how many values are wrong in which way.
+    """The result of a pass: the records' numbers and counts of points, and in `odd` the wrong values by kind.
 
     `edges` are each record's first time, last time, first longitude and first latitude. `columns` are all points
-    (ms, lng, lat), where they are asked for.
+    (ms, lng, lat), if they are asked for.
     """
 
     uids: NDArray[np.int64]
@@ -55,9 +55,9 @@ class _Runs:
 
 
 def scan_points(findings: Findings, file: File, *, keep: bool, run: Run = LOCAL) -> PointScan | None:
-    """Read a file's points and check its values; None, with the failure noted, if they aren't there.
+    """Read a file's points and check its values; None, with the failure noted, if the points are missing.
 
-    What is wrong with single values is counted, and reported later by the verifier. Cost: linear; memory: a
+    Wrong values are counted here, and reported later by the verifier. Cost: linear; memory: a
     batch, and 24 bytes a point with `keep`.
     """
     odd: Counter[str] = Counter()
@@ -76,7 +76,7 @@ def scan_points(findings: Findings, file: File, *, keep: bool, run: Run = LOCAL)
         return None
     uids, counts, *edges = (np.concatenate(parts) for parts in zip(*runs.parts, strict=True)) if runs.parts else _NONE
     first = np.flatnonzero(fresh(uids)) if len(uids) else np.empty(0, np.int64)
-    last = np.append(first, len(uids))[1:] - 1  # a record may go on in the next batch
+    last = np.append(first, len(uids))[1:] - 1  # a record may continue in the next batch
     totals = np.add.reduceat(counts, first) if len(first) else counts
     begun, ended, lng, lat = edges
     whole = tuple(np.concatenate(column) for column in zip(*runs.kept, strict=True)) if keep and runs.kept else None
@@ -87,7 +87,7 @@ _NONE = tuple(np.empty(0, kind) for kind in (np.int64, np.int64, np.int64, np.in
 
 
 def scan_point_release(release: Release) -> PointScan:
-    """Return the same of a release that is still in memory."""
+    """Return the scan of a release of points that is still in memory."""
     first, last = release.offsets[:-1], release.offsets[1:] - 1
     points = release.points
     edges = points.ms[first], points.ms[last], points.lng[first], points.lat[first]

@@ -25,9 +25,9 @@ _COLUMN = {"encoding": "WKB", "geometry_types": ["Polygon"]}
 
 
 class Polygons:
-    """What a pass through the polygons of a release found.
+    """The result of a pass through the polygons of a release.
 
-    Each must be its box, corner by corner and bit by bit, in one ordering for all rows.
+    Each polygon must equal its box, corner by corner and bit by bit, in one ordering for all rows.
     """
 
     def __init__(self) -> None:
@@ -78,6 +78,6 @@ def _parse(geometry: Any) -> NDArray[np.float64] | None:
 
 
 def _plain_geo(geo: bytes | None, bounds: list[float]) -> bool:
-    """Return whether the metadata are those of polygons in degrees, to the letter; they may have the bounds of all."""
+    """Return whether the metadata are exactly those of polygons in degrees; they may also have the overall bounds."""
     forms = (_COLUMN, {**_COLUMN, "bbox": bounds})
     return parse_json(geo or b"") in [{**_GEO, "columns": {"geometry": form}} for form in forms]

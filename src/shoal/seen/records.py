@@ -1,4 +1,4 @@
-"""Records: the published boxes as sorted arrays, identical records once."""
+"""Records: the published boxes as sorted arrays; identical records are kept once."""
 
 from __future__ import annotations
 
@@ -40,22 +40,22 @@ class Records:
 
     @property
     def nbytes(self) -> int:
-        """How much memory they take."""
+        """The memory they take, in bytes."""
         return self.offsets.nbytes + self.boxes.nbytes + self.weights.nbytes
 
     @cached_property
     def counts(self) -> NDArray[np.int64]:
-        """How many boxes each record has."""
+        """The number of boxes of each record."""
         return np.diff(self.offsets)
 
     @cached_property
     def sound(self) -> NDArray[np.bool_]:
-        """Which records have boxes, none of them empty, sorted and disjoint in time. Others hold nothing."""
+        """Which records are sound: they have boxes, none empty, sorted and disjoint in time. Others hold nothing."""
         t0, t1, x0, x1, y0, y1 = self.boxes.T
         bad = (t1 < t0) | (x1 < x0) | (y1 < y0)
         early = np.zeros(len(bad), dtype=bool)
         early[1:] = t0[1:] <= t1[:-1]
-        early[self.offsets[:-1][self.counts > 0]] = False  # the first box of a record has none before it
+        early[self.offsets[:-1][self.counts > 0]] = False  # the first box of a record has no box before it
         wrong = np.searchsorted(self.offsets, np.flatnonzero(bad | early), side="right") - 1
         sound: NDArray[np.bool_] = self.counts > 0
         sound[wrong] = False
@@ -77,7 +77,7 @@ class Records:
 
     @cached_property
     def groups(self) -> NDArray[np.int64]:
-        """Return each record the number of its group of identical records, numbered by first appearance."""
+        """The number of each record's group of identical records; groups are numbered by first appearance."""
         return np.arange(len(self)) if self.unlike else _groups(self, LOCAL)
 
     def distinct(self) -> Records:
@@ -85,7 +85,7 @@ class Records:
         return self if self.unlike else _merged(self, self.groups)
 
     def take(self, chosen: NDArray[np.int64]) -> Records:
-        """Return some of the records, none twice."""
+        """Return the chosen records; none may be chosen twice."""
         offsets = starts_of(self.counts[chosen])
         boxes = np.empty((int(offsets[-1]), 6), dtype=self.boxes.dtype)
         for part in blocks(np.diff(offsets)):
@@ -93,7 +93,7 @@ class Records:
         return Records(offsets, boxes, self.weights[chosen], self.unlike)
 
     def rows(self, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the rows of the boxes of some records, one record after the other."""
+        """Return the rows of the boxes of the chosen records, one record after the other."""
         counts = self.counts[chosen]
         shift = self.offsets[:-1][chosen] - starts_of(counts)[:-1]
         which = spread(counts)
@@ -118,14 +118,14 @@ class Catalogue:
 
     @property
     def nbytes(self) -> int:
-        """How much memory it takes."""
+        """The memory it takes, in bytes."""
         return self.uids.nbytes + self.groups.nbytes + self.weights.nbytes + self.unique.nbytes
 
 
 def catalogue(uids: NDArray[np.int64], records: Records, *, run: Run = LOCAL) -> Catalogue:
     """Find identical records among those published under these numbers, and keep each kind once.
 
-    Cost: linear, besides a sort of one number a record.
+    Cost: linear, and a sort of one number per record.
     """
     groups = _groups(records, run)
     return Catalogue(uids, groups, records.weights, _merged(records, groups))
@@ -145,7 +145,7 @@ def records_of_release(release: Release, *, run: Run = LOCAL) -> Catalogue:
 
 
 def _merged(records: Records, groups: NDArray[np.int64]) -> Records:
-    """Keep the first record of each group, weighing as much as all."""
+    """Return the first record of each group with the weight of the whole group."""
     first = np.flatnonzero(fresh(np.maximum.accumulate(groups)))
     if len(first) == len(records):
         return replace(records, unlike=True)
@@ -154,7 +154,7 @@ def _merged(records: Records, groups: NDArray[np.int64]) -> Records:
 
 
 def _groups(records: Records, run: Run) -> NDArray[np.int64]:
-    """Return each record the number of its boxes: found by a hash, then compared box by box."""
+    """Return the number of each record's group of identical records, found by a hash and compared box by box."""
     digest = _digests(records, run)
     order = np.argsort(digest, kind="stable")
     new = fresh(digest[order])
@@ -170,7 +170,7 @@ def _groups(records: Records, run: Run) -> NDArray[np.int64]:
 
 
 def _digests(records: Records, run: Run) -> NDArray[np.uint64]:
-    """Hash every record: its boxes and their places in it."""
+    """Hash every record: its boxes and their positions in it."""
     digest = records.counts.astype(np.uint64)
     full = records.counts > 0
 

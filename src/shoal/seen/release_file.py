@@ -26,7 +26,7 @@ __all__ = ["read_release"]
 
 
 def read_release(path: str | Path) -> Release:
-    """Return the release, of boxes or points, of a published file; its manifest must be there and fit.
+    """Read a release of boxes or points back from a published file; its manifest must be there and match.
 
     Raises UnreadableFile if the file or manifest is missing, broken, or the hash differs. Cost: linear.
 
@@ -82,7 +82,7 @@ def _release(table: pa.Table, shoal: dict[str, Any], counts: dict[str, Any], *, 
 
 
 def _boxes_of(table: pa.Table, frame: Frame, offsets: NDArray[np.int64]) -> dict[str, Any]:
-    """Return the boxes in granules, half-open to inclusive, and how many records each one stands for."""
+    """Return the boxes as inclusive granules, and how many records each one stands for."""
     edges = [_numbers(table, name) for name in ("t_start", "t_end", "x_min", "x_max", "y_min", "y_max")]
     steps = (frame.slot_s * 1000, frame.slot_s * 1000, *[frame.cell_m] * 4)
     boxes = np.stack([edge // step for edge, step in zip(edges, steps, strict=True)], axis=1)

@@ -1,4 +1,4 @@
-"""One pass through a published file: its records, and what is wrong with its values."""
+"""Read a published file in one pass: its records, and the wrong values in it."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ __all__ = ["Scan", "report_form", "scan_file"]
 
 @dataclass(frozen=True, eq=False)
 class Scan:
-    """What a pass through a file found: its records, and in `odd` how many values are wrong in which way.
+    """The result of a pass through a file: its records, and in `odd` the numbers of wrong values by kind.
 
-    `count` is the column of that name and `polygons` have seen the geometry, where there are any.
+    `count` is the column of that name, and `polygons` is the result about the geometry, if the file has them.
     """
 
     records: Catalogue
@@ -41,7 +41,7 @@ class Scan:
 
 @dataclass
 class _Rows:
-    """What is kept of the rows seen so far: boxes, runs of one uid, and the last row."""
+    """The data kept of the rows seen so far: boxes, runs of one uid, and the last row."""
 
     boxes: list[NDArray[Any]] = field(default_factory=list)
     uids: list[NDArray[np.int64]] = field(default_factory=list)
@@ -51,12 +51,12 @@ class _Rows:
 
 
 def scan_file(findings: Findings, file: File, grid: Grid, *, own: bool = True, run: Run = LOCAL) -> Scan | None:
-    """Read a file's records and check its values; None, with the failure noted, if the boxes aren't there.
+    """Read a file's records and check its values; None, with the failure noted, if the boxes are missing.
 
-    `own` says that it is to be a shoal release to the letter; another tool's needs the columns of the boxes only.
+    `own` says that the file must be exactly a shoal release; another tool's file needs the columns of the boxes only.
 
-    What is wrong with single values is counted, and reported later by `check_values`; what is missing or not
-    written as the format says, at once. Cost: linear; memory: 24 bytes a row, and a batch.
+    Wrong values are counted here and reported later by `check_values`. Values that are missing or not written as the
+    format says are reported at once. Cost: linear; memory: 24 bytes per row, and a batch.
     """
     odd: Counter[str] = Counter()
     polygons = Polygons() if "geometry" in file.names else None
@@ -91,7 +91,7 @@ def report_form(findings: Findings, file: File, odd: Counter[str]) -> None:
 
 
 def _count_order(odd: Counter[str], columns: Batch, rows: _Rows) -> None:
-    """Count the rows that are not sorted by record and time, or have another count than the row before."""
+    """Count the rows that are not sorted by record and time, and those with another count than the row before."""
     if not len(columns):
         return
     uid, start = columns["uid"], columns["t_start"]
@@ -110,7 +110,7 @@ def _granules(odd: Counter[str], columns: Batch, grid: Grid) -> NDArray[Any]:
     """Return the boxes as inclusive granules, and count the rows with edges off the grid or with nothing inside.
 
     A granule counts as held only if it lies wholly inside the published box, so that edges off the grid can't
-    gain anything; a row in which something is missing becomes an empty box.
+    gain anything. A row in which something is missing becomes an empty box.
     """
     start, end, slot_ms, cell_m = columns["t_start"], columns["t_end"], grid.slot_s * 1000, grid.cell_m
     sizes = {"t_start": slot_ms, "t_end": slot_ms, "x_min": cell_m, "x_max": cell_m, "y_min": cell_m, "y_max": cell_m}
@@ -155,7 +155,7 @@ def _count(mask: NDArray[np.bool_]) -> int:
 
 
 def _collect(rows: _Rows, columns: Batch, boxes: NDArray[Any]) -> None:
-    """Keep the rows' boxes, and where records start."""
+    """Keep the rows' boxes, and the rows where records start."""
     rows.boxes.append(boxes)
     starts = np.flatnonzero(fresh(columns["uid"]))
     rows.uids.append(columns["uid"][starts])
@@ -174,14 +174,14 @@ def _records(rows: _Rows, count: NDArray[np.int32] | None, run: Run, *, ordered:
         uids, lengths, boxes = uid[order], np.ones(len(uid), dtype=np.int64), boxes[order]
         count = None if count is None else count[order]
     starts = starts_of(lengths)
-    first = np.flatnonzero(fresh(uids))  # a record may go on in the next batch
+    first = np.flatnonzero(fresh(uids))  # a record may continue in the next batch
     offsets = np.append(starts[first], starts[-1])
     weights = np.ones(len(first), dtype=np.int64) if count is None else count[offsets[:-1]].astype(np.int64)
     return catalogue(uids[first], Records(offsets, boxes, weights), run=run)
 
 
 def _joined(chunks: list[NDArray[Any]]) -> NDArray[Any]:
-    """Put chunks of boxes into one array, each freed when it is copied."""
+    """Join chunks of boxes into one array, and free each chunk when it is copied."""
     kind = max((chunk.dtype for chunk in chunks), key=lambda dtype: dtype.itemsize, default=np.dtype(np.int32))
     joined = np.empty((sum(map(len, chunks)), 6), dtype=kind)
     end = len(joined)

@@ -1,4 +1,4 @@
-"""Tracks: what was published as places and times in degrees; of a box, its middle."""
+"""Tracks: published places (in degrees) and times; a box counts as its middle."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NO_DEGREES = "the release has no points in degrees: it needs the columns uid, d
 
 @dataclass(frozen=True, eq=False)
 class Track:
-    """Places and times: list r is `ms`, `lng`, `lat` from `offsets[r]` to `offsets[r+1]`, in order of time."""
+    """Places and times: list r is rows `offsets[r]:offsets[r+1]` of `ms`, `lng`, `lat`, in order of time."""
 
     offsets: NDArray[np.int64]
     ms: NDArray[np.int64]
@@ -59,7 +59,7 @@ def track_of_file(file: File) -> tuple[NDArray[np.int64], Track]:
 
 
 def track_of_release(release: Release) -> tuple[NDArray[np.int64], Track]:
-    """Return the same of a release that is still in memory; its records are numbered as they are there."""
+    """Return the numbers and points of the records of a release in memory; numbers follow their order there."""
     uid = spread(np.diff(release.offsets))
     return _by_record(uid, *_PLACES[release.layout.name](release))
 
@@ -94,7 +94,7 @@ def _plain(column: Any) -> NDArray[Any]:
 def _by_record(
     uid: NDArray[np.int64], ms: NDArray[np.int64], lng: NDArray[np.float64], lat: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], Track]:
-    """Sort rows by record and time, where they are not."""
+    """Sort rows by record and time, if they are not sorted."""
     if not len(uid) or not (np.isfinite(lat).all() and np.isfinite(lng).all()):
         raise CannotCheck("the release has no points, or some that are no places")
     later = (uid[1:] > uid[:-1]) | ((uid[1:] == uid[:-1]) & (ms[1:] >= ms[:-1]))

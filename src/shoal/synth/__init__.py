@@ -1,4 +1,4 @@
-"""Generated people: a land, lives in it, and how a network or a receiver sees them."""
+"""Generate people: a land, people's lives in it, and what a network or a receiver records of them."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def synthesize(
 
 
 def _check(*, users: int, kind: str, scene: str, days: int, samples: float | None, interval_s: int) -> None:
-    """Refuse arguments that make no sense."""
+    """Check the arguments; raises SettingsError."""
     if kind not in get_args(Kind):
         raise SettingsError("kind must be cdr or gps")
     if scene not in get_args(Landscape):
@@ -142,7 +142,7 @@ def _batch_maker(
 def _in_order(
     parts: list[tuple[int, int]], work: Callable[[tuple[int, int]], pa.RecordBatch], workers: int
 ) -> Iterator[pa.RecordBatch]:
-    """Work on parts in threads, a few ahead of the one that is given out."""
+    """Yield the results of parts in order; threads work a few parts ahead."""
     with ThreadPoolExecutor(workers) as pool:
         ahead: deque[Future[pa.RecordBatch]] = deque()
         try:

@@ -172,7 +172,7 @@ OVERLAP_M = 2_500.0
 
 
 def _land(towers: _Towers) -> Land:
-    """Turn towers into the arrays of choice."""
+    """Turn towers into the arrays from which people choose places."""
     distance = np.hypot(towers.x[:, None] - towers.x, towers.y[:, None] - towers.y)
     apart = ~np.eye(len(distance), dtype=bool)
     nearest = np.argsort(distance, axis=1, kind="stable")[:, 1:4]

@@ -1,4 +1,4 @@
-"""Sinks: where generated rows go. A file appears whole, under its name, or not at all."""
+"""Sinks: write generated rows to a file, which appears whole or not at all."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SCHEMA = pa.schema(_COLUMNS)
 
 @contextmanager
 def file_sink(path: Path, *, overwrite: bool) -> Iterator[Callable[[pa.RecordBatch], None]]:
-    """Open a file by its ending (.parquet, .csv, .csv.gz); it takes its name when the block ends without error.
+    """Open a file by its ending (.parquet, .csv, .csv.gz); it appears under its name when the block ends without error.
 
     Raises SettingsError for another ending, AlreadyExists if it is there, OutputError if it can't be written.
     """

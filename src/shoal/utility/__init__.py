@@ -1,4 +1,4 @@
-"""Utility: what a release is still good for, measured against the original."""
+"""Utility: measure how useful a release still is, compared with the original."""
 
 from __future__ import annotations
 

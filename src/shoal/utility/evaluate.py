@@ -1,4 +1,4 @@
-"""Evaluate: the figures by which Promesse was judged, of what is left of the data in points or boxes."""
+"""Evaluate a release of points or boxes by the utility figures of the Promesse paper."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ __all__ = ["Evaluation", "evaluate", "evaluate_pairs"]
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluation:
-    """What is left of the data. Nothing in it says who: counts, and means over points and queries.
+    """The utility figures of a release. They identify nobody: they are counts, and means over points and queries.
 
     `spatial_error_m…` are distances of published points (a million of them, if there are more) to the polyline of the
-    trace they were made of; None where nobody says whose record is whose. `query_distortion` is the mean relative
-    error of range queries, with its 95 % interval. `compression` is the number of points published over that of
-    fixes. `seconds` is how long the method ran, if the run record tells.
+    trace they were made of; None if the owners of the records are not known. `query_distortion` is the mean relative
+    error of range queries, with its 95 % interval. `compression` is the number of published points divided by the
+    number of fixes. `seconds` is how long the method ran, if there is a run record.
     """
 
     traces: int
@@ -55,7 +55,7 @@ class Evaluation:
         return asdict(self)
 
     def table(self) -> list[tuple[str, Any]]:
-        """Return the lines to print."""
+        """Return the figures as printable rows."""
         low, high = self.query_distortion_low, self.query_distortion_high
         rows: list[tuple[str, Any]] = [
             ("traces", self.traces),
@@ -89,12 +89,12 @@ def evaluate(
     run: Run = LOCAL,
     **reading: Unpack[Reading],
 ) -> Evaluation:
-    """Measure what a release is still good for, by the figures of `METRICS`; a box counts as its middle.
+    """Measure how useful a release still is, by the figures of `METRICS`; a box counts as its middle.
 
     Input: the original (files, with the reading `options` the release was made with, also as keywords; or Traces), the
-    release (a file, or in memory), the private `audit` (without it no spatial error) and `run_record` (how long it
-    took), how many range `queries` to draw, and their seed. Output: an Evaluation.
-    Guarantee: the same for the same seed, whatever the threads. Raises CannotCheck for what can't be read.
+    release (a file, or in memory), the private `audit` (needed for the spatial error) and `run_record` (how long the
+    method took), how many range `queries` to draw, and their seed. Output: an Evaluation.
+    Guarantee: the same for the same seed, with any number of threads. Raises CannotCheck if something can't be read.
     Cost: seconds for ten million fixes.
 
     >>> import shoal
@@ -113,7 +113,7 @@ def evaluate(
 def evaluate_pairs(
     pairs: Pairs, *, queries: int = 1000, seed: int = 0, seconds: float | None = None, run: Run = LOCAL
 ) -> Evaluation:
-    """Return the figures of an original and a release that are open: those of all `METRICS` that can be measured."""
+    """Measure all `METRICS` that can be measured on an open original and release."""
     figures: dict[str, Any] = {}
     for name, metric in METRICS.items():
         if pairs.traces is not None or not metric.needs_owners:

@@ -1,4 +1,4 @@
-"""The registry of utility metrics: what each one measures, in which unit, and which way is better."""
+"""The registry of utility metrics: what each one measures, its unit, and whether lower or higher is better."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["METRICS", "Drawn", "Metric"]
 
 @dataclass(frozen=True)
 class Drawn:
-    """How much is drawn at random: how many range queries, and the seed of all draws."""
+    """What to draw at random: the number of range queries, and the seed of all draws."""
 
     queries: int
     seed: int
@@ -32,8 +32,8 @@ class Drawn:
 class Metric:
     """The declaration of a metric: `measure(pairs, drawn, run)` returns its figures by name.
 
-    `definition` is a sentence with its source, `unit` that of the figures (empty: a ratio), `better` which way is
-    good. `needs_owners` says that it can't be measured unless the audit says whose record is whose.
+    `definition` is a sentence with its source, `unit` that of the figures (empty: a ratio), `better` whether lower or
+    higher is better. `needs_owners` says that the metric needs the audit, which says who owns each record.
     """
 
     name: str
@@ -70,7 +70,7 @@ def _spatial_error(pairs: Pairs, drawn: Drawn, run: Run) -> dict[str, Any]:
     }
 
 
-# A new metric is a function above, and one entry here.
+# To add a metric, write a function above and add an entry here.
 _DECLARED = (
     Metric("compression", "Points published over fixes of the original.", "", "higher", _compression),
     Metric(

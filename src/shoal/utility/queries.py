@@ -1,4 +1,4 @@
-"""Range queries: how many people cross a square during some time, asked of the original and of the release."""
+"""Range queries: count the people who cross a square during some time, in the original and in the release."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 __all__ = ["Queries", "count_queries", "draw_queries", "query_distortions"]
 
 _HOUR_MS = 3_600_000
-_BLOCK = 8  # queries between two looks at Ctrl-C
+_BLOCK = 8  # queries between two checks for Ctrl-C
 _A, _E2 = 6_378_137.0, 0.00669437999014
-_QUERY_STREAM = 5  # of random numbers, next to those of the attacks and of the spatial error
+_QUERY_STREAM = 5  # the stream of random numbers; the spatial error has another
 
 
 def query_distortions(pairs: Pairs, *, queries: int = 1000, seed: int = 0, run: Run = LOCAL) -> NDArray[np.float64]:
     """Return the relative error of random range queries (Promesse, Def. 5): |Q(D) - Q(D')| / Q(D) for each.
 
-    A query is around a fix of the original drawn at random, so that its answer is never zero.
+    Each query is around a random fix of the original, so that its answer is never zero.
     """
     drawn = draw_queries(pairs.original, queries, seed)
     before, after = (count_queries(part, drawn, run=run) for part in (pairs.original, pairs.published))
@@ -55,7 +55,7 @@ def draw_queries(original: Traces | Track, queries: int, seed: int) -> Queries:
 
 
 def count_queries(traces: Traces | Track, queries: Queries, *, run: Run = LOCAL) -> NDArray[np.int64]:
-    """Return how many different traces have a point in each query."""
+    """Count the different traces that have a point in each query."""
     tracks, size = tracks_of(traces), len(traces.offsets) - 1
     bounds = TrackBounds(np.empty((size, 2), np.int64), np.empty((size, 2)))
     track_bounds(tracks, bounds)

@@ -1,4 +1,4 @@
-"""Spatial error: how far published points lie from the way that was really gone (Promesse, Sec. V-C)."""
+"""Spatial error: the distance of published points from the path really taken (Promesse, Sec. V-C)."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 __all__ = ["spatial_errors"]
 
-_BLOCK = 1 << 18  # points between two looks at Ctrl-C
-_POINT_STREAM = 6  # of random numbers, next to those of the attacks and of range queries
+_BLOCK = 1 << 18  # points between two checks for Ctrl-C
+_POINT_STREAM = 6  # the stream of random numbers; the range queries have another
 
 
 def spatial_errors(pairs: Pairs, *, most: int = 1_000_000, seed: int = 0, run: Run = LOCAL) -> NDArray[np.float64]:
     """Return the distance in metres of published points to the polyline of the trace they were made of.
 
-    The polyline joins the fixes by arcs, whatever the time. Of more than `most` points, so many are drawn at random,
-    by the seed. Raises CannotCheck if nobody says whose record is whose.
-    Cost: a look at a sixteenth of the trace's segments for each point, or more for points that lie far from it.
+    The polyline joins the fixes by arcs; times do not matter. If there are more than `most` points, so many are drawn
+    at random, by the seed. Raises CannotCheck if the owners of the records are not known.
+    Cost: for each point a sixteenth of the trace's segments, or more for points that lie far from it.
     """
     traces = pairs.require_owners("the spatial error")
     original, published = pairs.original, pairs.published

@@ -1,4 +1,4 @@
-"""What is checked of a release of boxes: records, members, and that everybody is hidden among k."""
+"""Check a release of boxes: its records, its members, and that everybody is hidden among k."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ class BoxSubject(Subject[Catalogue]):
         self.witnesses: Witnesses | None = None
 
     @staticmethod
-    def refuse(given: Given, asked: Asked) -> None:  # noqa: ARG004  all questions are welcome
-        """Raise for fixes, and for reading options that cut people into parts."""
+    def refuse(given: Given, asked: Asked) -> None:  # noqa: ARG004  all questions are allowed
+        """Raise an error for fixes, and for reading options that cut people into parts."""
         if isinstance(given.original, Traces):
             raise CannotCheck("boxes are checked against samples of the grid, not fixes; give files, or Trajectories")
         if given.options is not None:
@@ -66,13 +66,13 @@ class BoxSubject(Subject[Catalogue]):
 
     @staticmethod
     def foreign(findings: Findings, given: Given) -> Header:
-        """Take the grid of another tool's release from what the caller says."""
+        """Return the header of another tool's release, with the grid that the caller gives."""
         findings.say("Integrity not checked: the release does not say which tool made it, on which grid.")
         return foreign_header(given.original, given.options, crs=given.crs, claim=given.claim)
 
     @staticmethod
     def accept(findings: Findings, header: Header, given: Given) -> None:
-        """Refuse another claim, and note another grid."""
+        """Refuse a claim other than the stated one, and note another grid."""
         if given.claim is not None and given.claim != header.claim:
             raise SettingsError("the release states its own claim; leave out the one given, or ask for a larger k")
         options = given.options
@@ -87,7 +87,7 @@ class BoxSubject(Subject[Catalogue]):
     def read(
         findings: Findings, seen: SeenRelease, header: Header, *, own: bool, run: Run
     ) -> tuple[Catalogue, Scan | None] | None:
-        """Read the boxes; those of a file with what is wrong with its values."""
+        """Read the boxes; for a file, also count its wrong values."""
         scan = seen.boxes(findings, header.grid, own=own, run=run)
         if scan is None:
             return None
@@ -97,7 +97,7 @@ class BoxSubject(Subject[Catalogue]):
 
     @contextmanager
     def people(self, given: Given) -> Iterator[None]:
-        """Read the samples of everybody, on the grid of the release; they are there as long as this is open."""
+        """Read everybody's samples on the grid of the release; they can be used while this is open."""
         room = self.run.within(_left(self.run, self.opened, self.audit))
         with open_crowd(given.original, given.options, self.opened.header.grid, run=room) as people:
             self.crowd = people
@@ -143,7 +143,7 @@ class BoxSubject(Subject[Catalogue]):
         _check_file(self.findings, self.opened, self.crowd, self.k, self.witnesses, self.asked.suppressed)
 
     def note_result(self) -> None:
-        """Say for how many people, and with which k, the claim holds."""
+        """Add the sentence about how many people, and which k, the claim holds for."""
         _note_result(self.findings, self.opened, len(self.crowd), self.k, self.windows)
 
     def shown(self) -> Claim:
@@ -152,7 +152,7 @@ class BoxSubject(Subject[Catalogue]):
 
 
 def _left(run: Run, opened: Opened[Catalogue], audit: Any) -> int | None:
-    """Return what of the memory is left besides the records and the audit, which stay."""
+    """Return the memory that is left besides the records and the audit, which are kept."""
     if run.memory is None:
         return None
     return max(0, run.memory - opened.records.nbytes - (audit.nbytes if isinstance(audit, pa.Table) else 0))
@@ -162,7 +162,7 @@ def _asked_k(findings: Findings, k: int | None, header: Header) -> int:
     if k is not None and not (isinstance(k, int | np.integer) and 1 <= k <= _LARGEST):
         raise SettingsError("k must be a whole number, at least 1; give e.g. --k 5")
     if k is None and header.k is None and header.claim.name == "none" and header.claim.why != "unclaimed":
-        return 1  # nobody is said to be hidden: everyone's samples must be in a record of theirs
+        return 1  # nobody is claimed to be hidden: everyone's samples must be in a record of theirs
     if k is None and header.k is None:
         raise CannotCheck("the release does not say for which k; give --k")
     if k is not None and header.k is not None and k < header.k:
@@ -173,11 +173,11 @@ def _asked_k(findings: Findings, k: int | None, header: Header) -> int:
 def _asked_windows(
     findings: Findings, k: int, tau: int | str | None, epsilon: int | str | None, header: Header
 ) -> AskedWindows | None:
-    """Return what is to be checked about windows, None if nothing is.
+    """Return what to check about windows; None if nothing is to be checked.
 
-    A longer tau than claimed may be asked for where leakage is not claimed (it is a matter of windows of that very
-    length). epsilon bounds leakage where that is claimed (it may ask for less) or nothing is claimed; for
-    `kte-cover` leakage beyond it is only counted.
+    A longer tau than claimed may be asked for, unless leakage is claimed: leakage depends on the exact length of the
+    windows. If leakage or nothing is claimed, epsilon bounds leakage (it may be below the claimed one). For
+    `kte-cover`, leakage beyond epsilon is only counted.
     """
     tau_s, epsilon_s = (None if given is None else parse_seconds(given) for given in (tau, epsilon))
     if any(given is not None and not 1 <= given <= _LARGEST for given in (tau_s, epsilon_s)):
@@ -223,7 +223,7 @@ def _note_sizes(findings: Findings, people: Crowd, records: Catalogue, k: int) -
 
 
 def _check_places(findings: Findings, people: Crowd, max_suppressed: float) -> None:
-    """Check that the release's own CRS, which nobody asked for, does not leave out more than may be suppressed."""
+    """Check that the CRS chosen by the release does not leave out more samples than may be suppressed."""
     lost = people.rows_outside.get(NO_PLACE, 0)
     if lost > max_suppressed * (people.samples + lost):
         findings.fail(
@@ -244,7 +244,7 @@ def _check_audit(
 ) -> tuple[Crowd, Witnesses | None]:
     """Check members, truth and suppression; return the people with their published samples and the witnesses.
 
-    `timed`: the audit may say that a member was merged for some time only. Elsewhere that would hide nobody.
+    `timed`: the audit may say that a member was merged for some time only. Without `timed`, such a member hides nobody.
     """
     if audit is None:
         findings.skip("truth of members and suppression, which need the audit file")
@@ -269,15 +269,15 @@ def _check_audit(
 
 
 def _stated(opened: Opened[Catalogue], suppressed: int | None) -> int | None:
-    """Return how many samples at most are said to be suppressed; None if nobody says that some are."""
+    """Return the largest number of suppressed samples that is stated; None if none are stated."""
     declared, tolerance = declared_suppressed(opened, suppressed)
     return declared + tolerance if declared else None
 
 
 class _Case(NamedTuple):
-    """What the check of a claim is given; `people` have their published samples only.
+    """The input of the check of a claim; `people` have their published samples only.
 
-    `stated` is how many samples are said to be suppressed where no audit tells which.
+    `stated` is the stated number of suppressed samples, if no audit says which they are.
     """
 
     findings: Findings
@@ -292,7 +292,7 @@ class _Case(NamedTuple):
 
     @property
     def how(self) -> dict[str, Any]:
-        """What all checks of claims take alike."""
+        """The arguments that all checks of claims take."""
         return {"witnesses": self.witnesses, "run": self.run}
 
 
@@ -316,7 +316,7 @@ def _in_windows(case: _Case) -> None:
         check_windows(case.findings, people, case.opened.records, asked, slot_s=slot_s, exact=case.exact, **case.how)
 
 
-# The checks that each claim needs. Windows are checked where they are claimed or asked for, with any claim.
+# The checks that each claim needs. Windows are checked with any claim, if they are claimed or asked for.
 _CHECKS: dict[str, tuple[Callable[[_Case], None], ...]] = {
     "k-anonymity": (_identical,),
     "k-concealment": (_cover, _concealment),
@@ -339,7 +339,7 @@ def _check_claim(
     stated: int | None,
     run: Run,
 ) -> None:
-    """Check the claim; where it needs no check of its own and nobody asks for windows, cover is checked."""
+    """Check the claim; check cover if the claim has no check of its own and no windows are asked for."""
     name = opened.header.claim.name
     if name not in _CHECKS:
         raise CannotCheck(f"the claim {name} is about points, not boxes; it can't be checked here")
@@ -385,7 +385,7 @@ def _note_result(
 
 
 def _shown(findings: Findings, name: str, k: int, windows: AskedWindows | None) -> Claim:
-    """Return the strongest claim that was shown, if nothing failed; that owners are hidden needs the audit file."""
+    """Return the strongest claim that was shown, if nothing failed; hidden owners can be shown with the audit only."""
     if findings.failures or k == 1:
         return Claim("none")
     if name == "k-anonymity" or (name == "k-concealment" and "audit" in findings.checked):

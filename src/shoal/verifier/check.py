@@ -1,4 +1,4 @@
-"""The check itself: does a release hold what it claims about the original."""
+"""Check that a release keeps what it claims about the original."""
 
 from __future__ import annotations
 
@@ -56,16 +56,16 @@ def verify(
     fields may be given as keywords too (`tz="America/New_York"`), and, where the release itself does not say, `crs` and
     `claim`. `k` may ask for more than is claimed, not for less; `tau` and `epsilon` (seconds, or text such as "60min")
     ask for windows of that length and leakage up to that. With the private `audit` file truth and suppression are
-    checked too, and the noise of points; `suppressed` is the exact number of suppressed samples, if it is known (from
-    the private run record); where nobody states any, there are none. `exact` counts cover beyond k.
+    checked too, and the noise of points. `suppressed` is the exact number of suppressed samples, if it is known (from
+    the private run record); if no number is stated, there are none. `exact` counts cover beyond k.
     Output: a `Verdict`; `CannotCheck` if no verdict is possible.
-    Guarantee: `ok` only if the claim was checked and every check that could run passed; what could not is said. The
-    verdict is the same whatever the memory and threads of `run`; claims other than identical groups need everybody's
-    samples at once and raise `TooLarge` if these do not fit.
-    Nothing of the code that makes releases is used; `shoal.verifier` lists what is shared with it: the parser of input
+    Guarantee: `ok` only if the claim was checked and every check that could run passed; the messages name the checks
+    that could not run. The verdict does not depend on the memory and threads of `run`. Claims other than identical
+    groups need everybody's samples at once and raise `TooLarge` if these do not fit.
+    No code that makes releases is used; `shoal.verifier` lists what is shared with it: the parser of input
     files, the types that flow, and tools.
     Cost: with an audit, two binary searches for each box of each member's record; without, for each candidate. In
-    memory the boxes stay, 24 bytes each, identical records once; the original is gone through in parts.
+    memory the boxes stay, 24 bytes each, identical records once; the original is read in parts.
 
     >>> import numpy as np, pyarrow as pa
     >>> from shoal import Frame, Release, Trajectories
@@ -112,7 +112,7 @@ def verify(
 
 
 def _reading(options: ReadOptions | None, reading: ReadingRules) -> ReadOptions | None:
-    """Put keywords on top of the reading options."""
+    """Return the reading options with the keywords applied."""
     if not reading:
         return options
     from shoal.reading.options import read_options

@@ -1,4 +1,4 @@
-"""The claims `cover` and `k-concealment`: how many records hide each user, in both directions."""
+"""Check the claims `cover` and `k-concealment`: count the records that cover each user two-way."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def check_cover(
 ) -> None:
     """Check that at least k records cover every user, two-way, and that there are no more records than users.
 
-    The witnesses that an audit claims are counted first; whoever is short of k is searched among all records.
-    A record that covers a single user hides nobody, however many others cover her: it is her raw data.
+    The witnesses that an audit claims are counted first. For users with fewer than k, all records are searched.
+    A record that covers a single user hides nobody, even if many other records cover this user: it is their raw data.
     """
     users, unique = np.flatnonzero(people.counts > 0), records.unique
     counts = np.zeros(len(people), dtype=np.int64)
@@ -65,9 +65,9 @@ def check_cover(
 
 
 def _check_members(findings: Findings, members: NDArray[np.int64], k: int) -> None:
-    """Check that every record is about two people at least; without an audit, more are counted only if asked for.
+    """Check that every record is about at least two people; without an audit, more are counted only if asked for.
 
-    Where nobody is said to be hidden (k = 1), a record may be about one person.
+    If nobody is claimed to be hidden (k = 1), a record may be about one person.
     """
     raw = int((members < LEAST_MEMBERS).sum()) if k > 1 else 0
     findings.fail_if(raw, "cover", f"{raw:,} records are about fewer than {LEAST_MEMBERS} users: raw data.")
@@ -85,12 +85,13 @@ def check_concealment(
 ) -> None:
     """Check what k-concealment asks beyond cover: k users in every record, and k records that may be anybody's own.
 
-    Without an audit: every record covers at least k users. With one: call a record *open* to a user it covers if
-    both lie in one strongly connected component of the cover graph, in which everybody points to the owners of the
-    records that cover her; exactly then some full exchange of owners, all by records that cover them, gives it to
-    her. Every record must be open to at least k users, at least k records to every user, and every record to all
-    whom the audit merged into it. Cover that is nobody's doing (a passer-by who happens to fit) only adds links:
-    one that can't be exchanged lets an adversary rule that record out for her, and those that count are left.
+    Without an audit: every record covers at least k users. With an audit: call a record *open* to a user it covers if
+    both lie in one strongly connected component of the cover graph. In this graph every user points to the owners of
+    the records that cover them. A record is open to a user exactly if some full exchange of owners, in which everybody
+    gets a record that covers them, assigns it to this user. Every record must be open to at least k users and to all
+    whom the audit merged into it, and at least k records must be open to every user. Cover by accident (a passer-by
+    who fits) only adds links. If such a link can't be exchanged, an adversary can rule out that record for the user;
+    the links that count remain.
     """
     user, kind = cover_pairs(people, records.unique, np.arange(len(people)), run=run)
     thin = int((np.bincount(kind, minlength=len(records.unique))[records.groups] < k).sum())
@@ -134,7 +135,7 @@ def _components(n: int, start: NDArray[np.int64], end: NDArray[np.int64]) -> NDA
 def _report_one_way(
     findings: Findings, people: Original, records: Records, users: NDArray[np.int64], k: int, *, exact: bool, run: Run
 ) -> None:
-    """Tell the papers' one-way cover beside ours: of everyone, or of those who are short of k."""
+    """Report one-way cover, as the papers define it: of everyone, or of those with fewer than k records."""
     if not len(users) or (not exact and len(users) > _EXPLAINED_USERS):
         return
     counts = count_cover(people, records, users, stop_at=None if exact else k, boxes_too=False, run=run)

@@ -1,4 +1,4 @@
-"""The `shoal` object of a release says public things only: the allowed keys, settings, claims and projections."""
+"""Check that the `shoal` object of a release is public: only allowed keys, settings, claims and projections."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def check_header(findings: Findings, stated: dict[str, Any]) -> None:
 
 
 def _is_plain_claim(claim: dict[str, Any]) -> bool:
-    """Return whether a claim is one, to the letter: no other key, no reason but research, no share of many digits."""
+    """Return whether a claim is exactly as allowed: no other key, no reason but research, no share of many digits."""
     try:
         understood = Claim.from_dict(claim)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Identical groups: records that can't be told apart, in groups of at least k people."""
+"""Check identical groups: records that can't be told apart, in groups of at least k people."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["check_identical"]
 
-_USERS = 100_000  # whose pairs are in memory at once
+_USERS = 100_000  # users whose pairs are in memory at once
 
 
 def check_identical(
@@ -42,9 +42,9 @@ def check_identical(
     """Check the claim `k-anonymity(k)`.
 
     Records are identical, box by box, in groups of at least k; there are no more records than users; every
-    user's samples are inside the record of a group, two-way (with an audit: of her own); and every group has at
-    least k such users, and as many as it was published for, or a copied record would hide one person among her own
-    copies. `stated` is how many samples at most are said to be suppressed where no audit tells which: see
+    user's samples are inside the record of a group, two-way (with an audit: of their own group); and every group
+    has at least k such users, and as many as it was published for. Otherwise copies of one record could hide one person
+    among themselves. `stated` is the largest number of suppressed samples that is stated, if no audit says which: see
     `_check_partly`. With the `level` of truth `group`, one-way: every box holds a sample of somebody who is inside its
     record.
     """
@@ -79,7 +79,7 @@ def check_identical(
 
 
 def _pairs(people: Crowd, unique: Records, *, whole: bool, run: Run) -> Iterator[tuple[int, CoverPairs]]:
-    """Yield who has a sample in every box of which record, block by block, with the index of the block's first user."""
+    """Yield the pairs of a user and a record whose boxes all hold a sample of theirs, with each block's first user."""
     index = None
     for start, part in people.parts():
         index = index or index_rarest(unique, part, run=run)
@@ -89,10 +89,10 @@ def _pairs(people: Crowd, unique: Records, *, whole: bool, run: Run) -> Iterator
 
 
 def _check_partly(findings: Findings, people: Crowd, unique: Records, k: int, stated: int, run: Run) -> None:
-    """Check what must be true whichever samples were suppressed.
+    """Check what must be true no matter which samples were suppressed.
 
     Every group has at least k users with a sample in each of its boxes; and even if everybody were in the group
-    that holds most of her samples, no more than `stated` are outside.
+    that holds most of their samples, no more than `stated` samples are outside.
     """
     persons = np.zeros(len(unique), dtype=np.int64)
     least = people.counts.copy()
@@ -105,11 +105,11 @@ def _check_partly(findings: Findings, people: Crowd, unique: Records, k: int, st
 
 
 def _check_one_way(findings: Findings, people: Crowd, unique: Records, k: int, stated: int | None, run: Run) -> None:
-    """Check what can be seen, without an audit, where a box may be about some of its group only.
+    """Check without an audit what is possible, if a box may be about some members of its group only.
 
     Every group has at least k users all of whose samples are inside its record, every box holds a sample of one of
-    them, and everybody is inside some record; with suppression, all but so many samples as were `stated`. Whoever lost
-    some samples only is inside none: if there are too many of these, only the audit tells.
+    them, and everybody is inside some record; with suppression, all but so many samples as were `stated`. A person
+    who lost only some samples is inside no record: if there are too many such people, only the audit can decide.
     """
     index = index_boxes(unique)
     persons, marked = np.zeros(len(unique), dtype=np.int64), np.zeros(len(unique.boxes), dtype=bool)
@@ -137,7 +137,7 @@ def _check_one_way(findings: Findings, people: Crowd, unique: Records, k: int, s
 
 
 def _check_persons(findings: Findings, persons: NDArray[np.int64], k: int, published: NDArray[np.int64]) -> None:
-    """Check that every group holds k people, and as many as it was `published` for."""
+    """Check that every group holds at least k people, and as many as it was `published` for."""
     lonely = int((persons < k).sum())
     findings.fail_if(lonely, "identical", f"{lonely:,} groups of identical records hold fewer than {k} users.")
     swollen = int(((k <= persons) & (persons < published)).sum())

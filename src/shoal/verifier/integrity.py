@@ -1,4 +1,4 @@
-"""Integrity: the manifest beside a release, and the hashes in it."""
+"""Check integrity: the manifest beside a release, and the hashes in it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def check_manifest(
 ) -> dict[str, Any] | None:
     """Check the manifest's members, the hashes of its files and that it says what the file itself says.
 
-    Gives the manifest if it is well formed. `stated` is the file's own `shoal` object; CSV has none.
+    Returns the manifest if it is well formed. `stated` is the file's own `shoal` object; CSV has none.
     """
     if manifest is None and stated is not None:
         findings.fail("integrity", "The manifest is missing: without one it is no release.")
@@ -49,7 +49,7 @@ def check_manifest(
 
 
 def _same(left: Any, right: Any) -> bool:
-    """Return whether two objects are written alike; 1, 1.0 and true are equal, but not the same."""
+    """Return whether two objects are written alike; 1, 1.0 and true are equal, but written differently."""
     return json.dumps(left, sort_keys=True) == json.dumps(right, sort_keys=True)
 
 
@@ -58,7 +58,7 @@ def check_counts(
 ) -> None:
     """Check that the manifest's counts are rounded, and true.
 
-    Of `samples` so many were `suppressed`; None: as many as the manifest says, within its rounding.
+    `suppressed` of the `samples` were suppressed; None: as many as the manifest says, within its rounding.
     """
     _check_rounded(findings, counts)
     false = abs(counts["records"] - records) > rounding(counts["records"])
@@ -88,7 +88,7 @@ def _check_rounded(findings: Findings, counts: dict[str, int]) -> None:
 
 
 def rounding(value: int) -> int:
-    """Say how far a count may be from its true value after rounding to two significant digits.
+    """Return how far a count may be from its true value after rounding to two significant digits.
 
     >>> rounding(99), rounding(120), rounding(12000)
     (0, 5, 500)

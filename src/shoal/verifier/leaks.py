@@ -1,4 +1,4 @@
-"""Leaks: the file says nothing beyond its boxes — no stray column, metadata, value or order."""
+"""Check for leaks: the file holds nothing but its boxes, no stray column, metadata, value or order."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ _ODD_POINTS = {
 def check_metadata(findings: Findings, file: File, *, own: bool) -> None:
     """Check that the footer, the schema inside it and the columns carry only the allowed metadata.
 
-    `own` says that the file states to be a shoal release: its bytes are accounted for as well (those of text by
-    `check_bytes`). Another tool's form and metadata are not looked at, and the verdict says so.
+    `own` says that the file states to be a shoal release: then its bytes are checked as well (those of text by
+    `check_bytes`). The form and metadata of another tool's file are not checked, and the verdict says so.
     """
     findings.ran("leaks")
     if not own:
@@ -107,7 +107,7 @@ def _is_tiled(file: File) -> bool:
 
 
 def check_values(findings: Findings, scan: Scan, k: int, file: File, *, claim: str, own: bool) -> None:
-    """Check numbering, order, grid and derived columns, by what a pass through all values has counted.
+    """Check numbering, order, grid and derived columns, from the counts of a pass through all values.
 
     Another tool (not `own`) may begin its numbers anywhere.
     """
@@ -130,7 +130,7 @@ def check_values(findings: Findings, scan: Scan, k: int, file: File, *, claim: s
 
 
 def check_point_values(findings: Findings, scan: PointScan) -> None:
-    """Check numbering, order and values, by what a pass through all points has counted."""
+    """Check numbering, order and values, from the counts of a pass through all points."""
     dense = np.array_equal(scan.uids, np.arange(len(scan)))
     findings.fail_if(not dense, "leaks", "Records are not numbered one after the other, without gaps.")
     findings.fail_if(scan.odd["unsorted"], "leaks", "Rows are not sorted by record and time.")

@@ -1,4 +1,4 @@
-"""What a release of windows may claim: that is known only when it has been measured."""
+"""Measure what a release may claim about windows."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ __all__ = ["with_measured_claim"]
 
 
 def with_measured_claim(release: Release, *, run: Run = LOCAL) -> Release:
-    """Return a release that a method has just made with the strongest claim about windows that it was found to hold.
+    """Return a release that a method has just made, with the strongest claim about windows that it keeps.
 
     A release that claims `kte-cover(k, τ)` without a measured leakage is checked in memory, against the people it was
     made of: if no window leaks beyond its ε, it claims `kte-anonymity(k, τ, ε)`, else `kte-cover(k, τ)` with the share
-    of windows that do. Any other is given as it is. Raises NotVerified if not even cover holds. The claim is still to
-    be checked on the written file. Cost: that of `verify`.
+    of windows that do. Any other release is returned unchanged. Raises NotVerified if not even cover holds. The claim
+    is still to be checked on the written file. Cost: that of `verify`.
 
     >>> import shoal
     >>> people = shoal.from_arrow(shoal.synthesize(users=60, scene="town", days=1, seed=1))

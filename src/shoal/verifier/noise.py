@@ -1,7 +1,7 @@
-"""Is there as much noise as is claimed? Judged statistically, from the places before and after.
+"""Check by statistical tests that points have the claimed noise, from the places before and after.
 
 Under the claim the distances are those of planar Laplace noise, all directions are alike, and no point's noise tells
-about the next one's. Each test blames true noise less often than once in a million.
+about the next one's. Each test rejects true noise less often than once in a million.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["check_noise", "check_times", "compare_with_laplace"]
 
-_TRIED = 200_000  # points, and as many that follow them
+_TRIED = 200_000  # points that are tested, and as many that follow them
 _FEW = 1_000
 _KOLMOGOROV = 2.9  # of sqrt(n)·D: exceeded with probability 10^-7
 _SIGMAS = 5.5
@@ -38,7 +38,7 @@ _SNAPPED = 0.25  # how much of ε² the distribution function may be off because
 def check_times(
     findings: Findings, scan: PointScan, owners: NDArray[np.int64], fixes: Fixes
 ) -> NDArray[np.int64] | None:
-    """Check that every point stands for a fix of its owner, at its time; give the fixes, or None if it is not so."""
+    """Check that every point stands for a fix of its owner, at its time; return these fixes, None if not so."""
     there, (ms, _, _) = _kept(fixes, scan)
     starts = rows_of(there, owners, scan.edges[0])
     whole = starts + scan.counts <= there.offsets[owners + 1]
@@ -95,9 +95,9 @@ def compare_with_laplace(
     shift: tuple[NDArray[np.float64], NDArray[np.float64]],
     pair: tuple[tuple[NDArray[np.float64], NDArray[np.float64]], ...],
 ) -> dict[str, Any]:
-    """Compare shifts (angle, metres), and pairs of successive ones, with noise of `epsilon`; give the figures.
+    """Compare shifts (angle, metres), and pairs of successive ones, with noise of `epsilon`; return figures.
 
-    Few places that were left as they are do not show in the distribution; they are counted where they are.
+    A few places without noise do not show in the distribution. So points at their true places are counted, too.
     """
     from scipy.special import bdtrc
 
@@ -140,7 +140,7 @@ def _distribution(s: Any) -> Any:
 
 
 def _some(count: int) -> NDArray[np.int64]:
-    """Draw points to look at, ascending."""
+    """Draw the points to test; return them ascending."""
     if count <= _TRIED:
         return np.arange(count)
     return np.sort(np.random.default_rng(count).choice(count, _TRIED, replace=False))

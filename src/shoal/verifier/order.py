@@ -1,8 +1,8 @@
-"""Does the numbering of records tell something? Judged statistically: a fresh random numbering never fails.
+"""Check by statistical tests that the numbering of records tells nothing; a fresh random one practically never fails.
 
 Under a uniformly random numbering every fixed quantity of the records, and every fixed list of the users, is
-independent of the numbers. So each test has an honest p-value whatever the quantity. Each quantity or list
-blames a fresh numbering less often than once in a million.
+independent of the numbers. So each test has a valid p-value for any quantity. The tests of a quantity or
+list reject a fresh numbering less often than once in a million.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def check_numbering(findings: Findings, records: Catalogue) -> None:
 def check_quantities(findings: Findings, quantities: dict[str, NDArray[Any]], records: int) -> bool:
     """Check that the numbers of so many records follow none of these lists, each in the order of the numbers.
 
-    Says whether there are enough records for that.
+    Returns whether there are enough records for that.
     """
     if records < _LEAST_USERS:
         findings.say(f"Order was not judged: that needs {_LEAST_USERS} records.")
@@ -73,7 +73,7 @@ def check_labels(findings: Findings, people: Crowd, records: Catalogue, witnesse
     """Check that the numbers have nothing to do with the original labels, or with an order of the users.
 
     With an audit the owner of each record is known. Without one, the user that a number would point at is tried:
-    if such users fit their records more often than shuffled ones, the numbers tell.
+    if such users fit their records more often than shuffled ones, the numbers follow the users.
     """
     if min(len(records), len(people)) < _LEAST_USERS:
         return

@@ -1,4 +1,4 @@
-"""What is checked of a release of points: that it tells nothing besides them, and lies as the claimed noise puts it."""
+"""Check a release of points: it holds nothing but the points, and they have the claimed noise."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ _NOISE = "geo-indistinguishability"
 class PointSubject(Subject[PointScan]):
     """A release of points, checked against fixes.
 
-    Always: the file is the one of its manifest, its columns, metadata, values and order tell nothing else. With the
-    audit: every record has one owner, numbers do not follow labels, and times lie within the owner's. The claim
+    Always checked: the file is the one of its manifest; its columns, metadata, values and order tell nothing else. With
+    the audit: every record has one owner, numbers do not follow labels, and times lie within the owner's. The claim
     `geo-indistinguishability` needs the audit: every point stands for one fix of its owner, and the distances between
     them are, by statistical tests, those of the claimed noise.
     """
@@ -54,7 +54,7 @@ class PointSubject(Subject[PointScan]):
 
     @staticmethod
     def refuse(given: Given, asked: Asked) -> None:
-        """Raise for questions about people who are hidden among k, and for samples of the grid."""
+        """Raise an error for questions about hiding among k, and for samples of the grid."""
         if any(value is not None for value in (asked.k, asked.tau, asked.epsilon)):
             raise CannotCheck("the release holds points, not boxes: nobody is hidden among k; leave out --k and --tau")
         if isinstance(given.original, Trajectories):
@@ -67,7 +67,7 @@ class PointSubject(Subject[PointScan]):
 
     @staticmethod
     def accept(findings: Findings, header: Header, given: Given) -> None:  # noqa: ARG004
-        """Refuse another claim, and claims that are about boxes."""
+        """Refuse a claim other than the stated one, and claims about boxes."""
         if given.claim is not None and given.claim != header.claim:
             raise SettingsError("the release states its own claim; leave out the one given")
         if header.claim.name not in _CHECKS:
@@ -77,7 +77,7 @@ class PointSubject(Subject[PointScan]):
     def read(
         findings: Findings, seen: SeenRelease, header: Header, *, own: bool, run: Run
     ) -> tuple[PointScan, Scan | None] | None:
-        """Read what is known of each record and, where noise is claimed, all points."""
+        """Read a summary of each record and, if noise is claimed, all points."""
         scan = seen.points(findings, keep=header.claim.name == _NOISE, run=run)
         if scan is None:
             return None
@@ -87,7 +87,7 @@ class PointSubject(Subject[PointScan]):
 
     @contextmanager
     def people(self, given: Given) -> Iterator[None]:
-        """Read the fixes or, where no noise is claimed, only what is known of each person."""
+        """Read the fixes or, if no noise is claimed, only a summary of each person."""
         self.fixes = open_fixes(given.original, given.options, keep=self.noisy, run=self.run)
         _note_sizes(self.findings, self.fixes, self.opened.records)
         yield
@@ -98,7 +98,7 @@ class PointSubject(Subject[PointScan]):
         yield "checking records and owners", self._check_owners
 
     def _check_file(self) -> None:
-        """Check values, numbers and counts; in memory records have no numbers yet that could tell something."""
+        """Check values, numbers and counts; records in memory have no numbers yet."""
         scan = self.opened.records
         if self.opened.file is not None:
             check_point_values(self.findings, scan)
@@ -124,7 +124,7 @@ class PointSubject(Subject[PointScan]):
             check(self, owners)
 
     def note_result(self) -> None:
-        """Say for how many people the claim holds."""
+        """Add the sentence about how many people the claim holds for."""
         _note_result(self.findings, self.opened.header.claim, len(self.fixes.labels))
 
     def shown(self) -> Claim:

@@ -1,4 +1,4 @@
-"""What is checked: a release of boxes or points that is open, and what is asked of it. One road for both."""
+"""The subject of a check: an open release of boxes or points, and the questions about it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ R = TypeVar("R")  # records: a Catalogue of boxes, or a PointScan
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """What the caller asks for beyond the claim, and knows besides: see `verify`."""
+    """What the caller asks for beyond the claim, and what else the caller knows: see `verify`."""
 
     k: int | None = None
     tau: int | str | None = None
@@ -91,12 +91,12 @@ class Subject(ABC, Generic[R]):
     @staticmethod
     @abstractmethod
     def foreign(findings: Findings, given: Given) -> Header:
-        """Return the header of a release that says nothing about itself; raises CannotCheck if nobody does."""
+        """Return the header of a release that states none, from what the caller gives; raises CannotCheck otherwise."""
 
     @staticmethod
     @abstractmethod
     def accept(findings: Findings, header: Header, given: Given) -> None:
-        """Compare what a release states with what the caller says; raises where they can't go together."""
+        """Compare what a release states with what the caller says; raises an error if they contradict each other."""
 
     @staticmethod
     @abstractmethod
@@ -115,7 +115,7 @@ class Subject(ABC, Generic[R]):
 
     @abstractmethod
     def note_result(self) -> None:
-        """Say in a sentence what holds."""
+        """Add the sentence about what holds."""
 
     @abstractmethod
     def shown(self) -> Claim:
@@ -162,7 +162,7 @@ def _opened_in_memory(findings: Findings, seen: SeenRelease, subject: type[Subje
 
 
 def declared_suppressed(opened: Opened[R], suppressed: int | None) -> tuple[int, int]:
-    """Return how many samples are said to be suppressed (none, if nobody says) and how far that may be off."""
+    """Return the stated number of suppressed samples (0 if none is stated) and its largest rounding error."""
     if suppressed is not None:
         return suppressed, 0
     if opened.counts is not None:

@@ -1,4 +1,4 @@
-"""Truth: nothing created, nothing lost that is not counted, every box about the members of its record."""
+"""Check truth: no sample is created or lost uncounted, and every box is about the members of its record."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def check_members(
     Every sample of a member that was not suppressed is in a box (in one only, since boxes are disjoint), and every box
     of a record holds a sample of every member (level `member`) or of some member (level `group`). A sample that none
     of the user's records holds is suppressed; held by some only is a failure. `declared` is the count that was stated,
-    within `tolerance`: if it is 0, a sample that no record holds is lost, not suppressed. Gives the people with their
+    within `tolerance`: if it is 0, a sample that no record holds is lost, not suppressed. Returns the people with their
     published samples and the witnesses with the outcome for each pair.
     """
     pairs = _pairs(witnesses, records, len(people))
@@ -68,7 +68,7 @@ def check_members(
     if level == "group":
         check_some(findings, marked)
         _note_empty(findings, pairs, records.unique)
-        some = (pairs.samples > 0)[pairs.of]  # who has nothing published hides nobody
+        some = (pairs.samples > 0)[pairs.of]  # a user without published samples hides nobody
         return published, witnesses.checked(whole & some)
     true = (pairs.boxes == records.unique.counts[pairs.records])[pairs.of]
     check_each(findings, true)
@@ -84,9 +84,9 @@ def check_suppressed(
     tolerance: float,
     max_suppressed: float,
 ) -> Crowd:
-    """Go through people part by part; give them with their published samples.
+    """Check people part by part; return them with their published samples.
 
-    `check` takes the number of a part's first user, and the part; it gives how many samples only some of their user's
+    `check` takes the number of a part's first user, and the part; it returns how many samples only some of their user's
     records hold, and which any does. Where nothing is `declared` to be suppressed, every sample counts as published.
     """
     mixed, masks, counts = 0, [], people.counts.copy()
@@ -116,13 +116,13 @@ def check_each(findings: Findings, true: NDArray[np.bool_]) -> None:
 
 
 def check_some(findings: Findings, marked: NDArray[np.bool_]) -> None:
-    """Check truth of level `group`: every box was marked, for it holds a sample of somebody in its record."""
+    """Check truth of level `group`: every box is marked, so it holds a sample of a member of its record."""
     created = int((~marked).sum())
     findings.fail_if(created, "truth", f"{created:,} boxes hold no sample of anybody in their record.")
 
 
 def _note_empty(findings: Findings, pairs: _MemberPairs, records: Records) -> None:
-    """Report how often a member of a record has no sample in a box of it: what level `group` does without."""
+    """Report how often a member of a record has no sample in a box of it; level `group` allows that."""
     boxes = int(records.counts[pairs.records].sum())
     share = 1 - int(pairs.boxes.sum()) / boxes if boxes else 0.0
     findings.figures["truth_level"] = "group"
@@ -149,7 +149,7 @@ class _MemberPairs:
 
 
 def _pairs(witnesses: Witnesses, records: Catalogue, users: int) -> _MemberPairs:
-    """Name each pair once: what holds for a record holds for all that are identical to it."""
+    """Return each pair of a user and a kind of record once: what holds for a record holds for identical ones."""
     kinds = len(records.unique)
     key = witnesses.users * kinds + records.groups[witnesses.records]
     order = np.argsort(key)
@@ -167,7 +167,7 @@ def _pairs(witnesses: Witnesses, records: Catalogue, users: int) -> _MemberPairs
 def _check_part(
     part: Original, records: Records, pairs: _MemberPairs, start: int, marked: NDArray[np.bool_], run: Run
 ) -> tuple[int, NDArray[np.bool_]]:
-    """Fill in the pairs of a part's users; give how many samples only some records hold, and which any does.
+    """Fill in the pairs of a part's users; return how many samples only some records hold, and which any holds.
 
     `marked`, if it is not empty: mark the boxes that hold a sample.
     """
@@ -200,7 +200,7 @@ def _check_part(
 def _check_share(
     findings: Findings, suppressed: int, samples: int, declared: int, tolerance: float, limit: float
 ) -> None:
-    """Check that no more samples were suppressed than stated, and than are accepted."""
+    """Check that no more samples were suppressed than are stated and accepted."""
     share = suppressed / samples if samples else 1.0
     findings.figures["suppressed_samples"] = suppressed
     findings.figures["suppressed_share"] = round(share, 6)

@@ -1,4 +1,4 @@
-"""Verdict: what was checked, what was found, in words that a privacy officer can read."""
+"""The verdict on a release: what was checked and what was found, in plain sentences."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Verdict(Displayed):
     audit, no manifest, no file yet) is not in `checked`, and `messages` say so. `failures` are the kinds that
     failed, sorted and distinct; `checked` the kinds that ran; `figures` counts as plain numbers; `messages`
     plain sentences, of which `problems` say what failed; `not_checked` what could not run. `shown` is the strongest
-    claim that the checks have shown, none if something failed: nobody should say more than that.
-    Nothing in it says whose data is concerned: no label, place or time.
+    claim that the checks have shown, none if something failed: do not state more than that.
+    A verdict identifies nobody: it has no label, place or time.
 
     >>> from shoal.claim import Claim
     >>> Verdict(True, (), {"users": 9}, Claim("cover", k=3), ("cover",), ()).to_dict()["claim"]
@@ -43,7 +43,7 @@ class Verdict(Displayed):
 
     @classmethod
     def of(cls, findings: Findings, claim: Claim, shown: Claim | None = None) -> Verdict:
-        """Close the book; a book in which nothing was checked is not a pass, and one with a failure shows nothing."""
+        """Return the verdict of these findings: not `ok` if nothing was checked; no claim shown if something failed."""
         ok = not findings.failures and bool(findings.checked)
         return cls(
             ok,
@@ -58,7 +58,7 @@ class Verdict(Displayed):
         )
 
     def summary(self) -> list[tuple[str, Any]]:
-        """Return whether the release holds what it claims, and what was checked."""
+        """Return whether the release keeps what it claims, and what was checked."""
         found = [("verdict", "HOLDS" if self.ok else "DOES NOT HOLD"), ("claim", str(self.claim))]
         failed = [("failed", ", ".join(self.failures))] if self.failures else []
         left = [("not checked", "; ".join(self.not_checked))] if self.not_checked else []
@@ -79,7 +79,7 @@ class Verdict(Displayed):
         }
 
     def raise_if_broken(self) -> None:
-        """Raise `NotVerified` with the kinds of failure unless all is well."""
+        """Raise `NotVerified` with the kinds of failure unless the verdict is `ok`."""
         if not self.ok:
             kinds = ", ".join(self.failures)
             raise NotVerified(f"the release does not hold what it claims ({kinds}): " + " ".join(self.messages))

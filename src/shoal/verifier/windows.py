@@ -1,4 +1,4 @@
-"""Windows: whoever knows a person for a while finds k records that fit, and learns little more from all of them."""
+"""Check windows: all samples of a person during some time fit k records, and these together tell little more."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ def check_windows(
     """Check the claims `kte-cover(k, τ)` and `kte-anonymity(k, τ, ε)`.
 
     For every user and every window of length τ (in whole slots, rounded up) that starts at a published sample: at
-    least k people's records hold all of her samples in the window and have no box wholly inside it without one. A
-    record counts for as many people as it was published for, if it covers as many from end to end; one that covers
-    nobody is nobody's, and a failure. *Leakage*, for windows that start or end at a sample: the time from the window
-    to the end of the unbroken run of samples, on each side, that ALL those records hold; the longer side counts.
-    The records that an audit claims are tried first, which changes nothing but the time. Cost: see `look_through`.
+    least k people's records hold all of the user's samples in the window and have no box wholly inside it without one.
+    A record counts for as many people as it was published for, if it covers as many from end to end; one that covers
+    nobody belongs to nobody, which is a failure. *Leakage*, for windows that start or end at a sample: the time from
+    the window to the end of the unbroken run of samples, on each side, that ALL those records hold; the longer side
+    counts. The records that an audit claims are tried first, which only saves time. Cost: see `look_through`.
     """
     people_of = _people_of(people, records, witnesses, run)
     nobodys = int((people_of == 0)[records.groups].sum())
@@ -74,7 +74,7 @@ def check_windows(
 
 
 def two_digits_up(share: float) -> float:
-    """Round a share up to two significant digits: what is published of it.
+    """Round a share up to two significant digits, for publication.
 
     >>> two_digits_up(0.01234), two_digits_up(0.012), two_digits_up(0.0)
     (0.013, 0.012, 0.0)
@@ -87,7 +87,7 @@ def two_digits_up(share: float) -> float:
 
 
 def _people_of(people: Original, records: Catalogue, witnesses: Witnesses | None, run: Run) -> NDArray[np.int64]:
-    """Count whom each kind of record covers from end to end: with an audit its owners, else all who are covered."""
+    """Count the people whom each kind of record covers from end to end: with an audit its owners, else all."""
     if witnesses is not None:
         owned = witnesses.owned()
         pairs = distinct(records.groups[witnesses.records[owned]] * len(people) + witnesses.users[owned])
@@ -97,7 +97,7 @@ def _people_of(people: Original, records: Catalogue, witnesses: Witnesses | None
 
 
 def _known(witnesses: Witnesses, records: Catalogue, users: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Give, for each user, the kinds of record that she is said to be in."""
+    """Return for each user the kinds of records that the audit puts the user into."""
     kinds = len(records.unique)
     pairs = distinct(witnesses.users * kinds + records.groups[witnesses.records])
     return starts_of(np.bincount(pairs // kinds, minlength=users)), pairs % kinds
@@ -160,7 +160,7 @@ def _share(part: int, whole: int) -> float:
 
 
 def _quantile(values: NDArray[np.int64], times: NDArray[np.int64], percent: int) -> int:
-    """Return the least value that at least so many percent of all do not exceed."""
+    """Return the least value that at least so many percent of all values do not exceed."""
     if not len(values):
         return 0
     return int(values[np.searchsorted(np.cumsum(times) * 100, percent * int(times.sum()))])

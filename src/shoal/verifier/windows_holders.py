@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
@@ -12,11 +12,31 @@ from shoal.seen.index import _cell
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.jit import Ints
+    from shoal.jit import Granules, Ints, Ints32
+    from shoal.seen.index import BoxIndex
 
 __all__ = ["Holders", "find_holders", "no_holders"]
 
 _AT_ONCE = 256  # boxes looked at together
+
+
+class Searched(Protocol):
+    """What is looked through: everybody's samples, the grid of boxes, and of each entry its record and its box."""
+
+    @property
+    def t(self) -> Granules: ...
+    @property
+    def x(self) -> Granules: ...
+    @property
+    def y(self) -> Granules: ...
+    @property
+    def grid(self) -> BoxIndex: ...
+    @property
+    def record(self) -> Ints32: ...
+    @property
+    def around(self) -> Granules: ...
+    @property
+    def weights(self) -> Ints: ...
 
 
 class Holders(NamedTuple):
@@ -48,7 +68,7 @@ def no_holders(n_records: int) -> Holders:
 
 # more than six arguments: one sample as plain numbers, so that the loop over boxes needs no branch and no lookup
 @jit
-def _mark_inside(around: Any, first: int, stop: int, t: int, x: int, y: int, inside: NDArray[np.uint8]) -> None:
+def _mark_inside(around: Granules, first: int, stop: int, t: int, x: int, y: int, inside: NDArray[np.uint8]) -> None:
     """Mark which of the boxes first…stop-1 hold a sample; without a branch, so that many are looked at together."""
     t0, t1 = around[0, first:stop], around[1, first:stop]
     x0, x1 = around[2, first:stop], around[3, first:stop]
@@ -58,7 +78,7 @@ def _mark_inside(around: Any, first: int, stop: int, t: int, x: int, y: int, ins
 
 
 @jit
-def find_holders(task: Any, p: int, holders: Holders) -> None:
+def find_holders(task: Searched, p: int, holders: Holders) -> None:
     """Find the records that hold sample p; the one before was looked at before, or is in no window with it."""
     sizes, starts, entry, rows, _, _, _, _ = task.grid
     latest, run, inside = holders.latest, holders.run, holders.inside

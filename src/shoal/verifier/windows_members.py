@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from shoal.verifier.truth import check_each, check_suppressed, check_whole
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.jit import Ints
+    from shoal.jit import Granules, Ints
     from shoal.seen.audit import Witnesses
     from shoal.seen.findings import Findings
     from shoal.seen.original import Original
@@ -38,9 +38,12 @@ class _Claimed(NamedTuple):
     true: NDArray[np.bool_]
 
 
+_Samples: TypeAlias = "tuple[Granules, Granules, Granules, Ints]"
+
+
 class _Boxes(NamedTuple):
     offsets: Ints
-    boxes: Any
+    boxes: Granules
     sound: NDArray[np.bool_]
 
 
@@ -57,9 +60,9 @@ def check_merged(
 ) -> tuple[Crowd, Witnesses]:
     """Check truth and suppression with an audit that says when each member was merged: see `truth.check_members`.
 
-    Every box that lies wholly in a member's time holds a sample of hers; every published sample of hers in that time
-    is in a box. The records that she was merged into at the time of a sample all hold it, or it is suppressed. An
-    owner is merged into her record always. Cost: linear in the samples and boxes within the times.
+    Every box that lies wholly in a member's time holds a sample of theirs. Every published sample of theirs in that
+    time is in a box. The records that they were merged into at the time of a sample all hold it, or it is suppressed.
+    An owner is always merged into their own record. Cost: linear in the samples and boxes within the times.
     """
     claimed, order = _claimed(witnesses, records, len(people))
     published = check_suppressed(
@@ -114,7 +117,7 @@ def _check_part(
 
 
 @jit
-def _first_after(values: Any, low: int, high: int, least: int) -> int:
+def _first_after(values: Granules, low: int, high: int, least: int) -> int:
     """Return the first place in low…high-1 of an ascending list whose value is not below `least`, else high."""
     while low < high:
         middle = (low + high) // 2
@@ -128,7 +131,7 @@ def _first_after(values: Any, low: int, high: int, least: int) -> int:
 # more than six arguments: samples, boxes and pairs are groups already; the rest says which of them, and what is filled
 @jit
 def _check_pair(
-    samples: Any, low: int, high: int, kept: _Boxes, claimed: _Claimed, p: int, got: Ints, base: int
+    samples: _Samples, low: int, high: int, kept: _Boxes, claimed: _Claimed, p: int, got: Ints, base: int
 ) -> tuple[int, bool]:
     """Return how many of the samples low…high-1 the record of a pair holds, and whether each box in its time holds one.
 
@@ -161,7 +164,14 @@ def _check_pair(
 # more than six arguments: samples, boxes and pairs are groups already; the rest says which users, and what is filled
 @jit
 def _check_users(
-    samples: Any, begin: int, end: int, shift: int, kept: _Boxes, claimed: _Claimed, suppressing: bool, held: Any
+    samples: _Samples,
+    begin: int,
+    end: int,
+    shift: int,
+    kept: _Boxes,
+    claimed: _Claimed,
+    suppressing: bool,
+    held: NDArray[np.bool_],
 ) -> int:
     """Fill in the pairs of some users and which of their samples are held; give how many only some records hold."""
     t, _, _, offsets = samples

@@ -1,6 +1,6 @@
 """Windows, looked through one by one: how many people fit, and what all of them tell beyond the window. Compiled.
 
-A record *fits* a window of a user if it holds all of her samples in it and has no box wholly inside the window
+A record *fits* a window of a user if it holds all of their samples in it and has no box wholly inside the window
 without one of them. All windows that start, or end, at a sample are looked through, user after user, by their last
 sample. Records that fitted an earlier window of the user are tried first; then, only if the answer is still open, those
 that hold the last sample and have held all before it in the window. It is open until k people were found and no sample
@@ -24,7 +24,7 @@ from shoal.verifier.windows_holders import find_holders, no_holders
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.jit import Ints, Ints32
+    from shoal.jit import Granules, Ints, Ints32
     from shoal.seen.index import BoxIndex
     from shoal.seen.original import Original
     from shoal.seen.records import Records
@@ -68,13 +68,13 @@ class _Task(NamedTuple):
     for records that are kept, in bytes.
     """
 
-    t: Any
-    x: Any
-    y: Any
+    t: Granules
+    x: Granules
+    y: Granules
     offsets: Ints
     grid: BoxIndex
     record: Ints32
-    around: Any
+    around: Granules
     weights: Ints
     tried: tuple[Ints, Ints]
     length: int
@@ -84,7 +84,7 @@ class _Task(NamedTuple):
 
 
 class _User(NamedTuple):
-    """The windows of a user: `times[j]` is the first sample of her j-th time.
+    """The windows of a user: `times[j]` is the first sample of their j-th time.
 
     The window that starts then has the samples times[j]…ends[j]-1, the one that ends then begins[j]…times[j+1]-1.
     `missed` and `bad` are room to work in.
@@ -148,7 +148,7 @@ def look_through(
     `known`, lists (starts, records) of the records to try first for each user. Guarantee: exact, whatever the threads,
     `known` and `room` (bytes to remember records in); `exact` counts all people of each window. Cost: for each sample
     the boxes around it, until the answer can't change, and for each record that fits some window of a user a walk
-    through her samples and its boxes.
+    through their samples and its boxes.
     """
     index = index_boxes(records)
     record = index.record.astype(np.int32)[index.entry]
@@ -193,7 +193,7 @@ def look_through(
 
 
 @jit
-def _holds(boxes: Any, b: int, t: int, x: int, y: int) -> bool:
+def _holds(boxes: Granules, b: int, t: int, x: int, y: int) -> bool:
     """Return whether a box holds a sample; time first, which tells most."""
     if t < boxes[b, 0] or t > boxes[b, 1]:
         return False
@@ -216,7 +216,7 @@ def _fits(task: _Task, window: _Window, row: int, first: int, last: int) -> bool
 
 
 @jit
-def _times(t: Any, start: int, stop: int) -> Ints:
+def _times(t: Granules, start: int, stop: int) -> Ints:
     """Return where each distinct time of sorted samples begins, and where the last ends."""
     begins = np.empty(stop - start + 1, np.int64)
     n = 0
@@ -229,7 +229,7 @@ def _times(t: Any, start: int, stop: int) -> Ints:
 
 
 @jit
-def _reaches(t: Any, times: Ints, length: int) -> tuple[Ints, Ints]:
+def _reaches(t: Granules, times: Ints, length: int) -> tuple[Ints, Ints]:
     """Return for each time where the window that starts there has its last sample, and the one that ends its first."""
     start, stop, n = times[0], times[-1], len(times) - 1
     ends, begins = np.empty(n, np.int64), np.empty(n, np.int64)
@@ -245,8 +245,8 @@ def _reaches(t: Any, times: Ints, length: int) -> tuple[Ints, Ints]:
 
 
 @jit
-def _note(task: _Task, user: _User, r: int, fits: Any, bits: Any) -> None:
-    """Note which windows of the user record r fits, and which of her samples it holds."""
+def _note(task: _Task, user: _User, r: int, fits: NDArray[np.uint8], bits: NDArray[np.uint64]) -> None:
+    """Note which windows of the user record r fits, and which of their samples it holds."""
     t, x, y, boxes, length = task.t, task.x, task.y, task.grid.boxes, task.length
     first, last = task.grid.offsets[r], task.grid.offsets[r + 1]
     times, ends, begins, missed, bad = user.times, user.ends, user.begins, user.missed, user.bad
@@ -284,13 +284,13 @@ def _note(task: _Task, user: _User, r: int, fits: Any, bits: Any) -> None:
 
 
 @jit
-def _has(told: Any, p: int) -> bool:
+def _has(told: NDArray[np.uint64], p: int) -> bool:
     return bool((told[p >> 6] >> np.uint64(p & 63)) & np.uint64(1))
 
 
 # more than six arguments: plain numbers of one window, counted from the user's first sample, and the samples told
 @jit
-def _reach(t: Any, start: int, n: int, told: Any, low: int, high: int, begin: int, end: int) -> int:
+def _reach(t: Granules, start: int, n: int, told: NDArray[np.uint64], low: int, high: int, begin: int, end: int) -> int:
     """Return how far the told run beyond the window begin…end, of the samples low…high-1, reaches; the longer side."""
     p = high
     while p < n and _has(told, p):
@@ -350,7 +350,7 @@ def _begin(user: _User, window: _Window, answer: _Answer) -> None:
 
 
 @jit
-def _add(answer: _Answer, persons: int, bits: Any, n: int, enough: int) -> bool:
+def _add(answer: _Answer, persons: int, bits: NDArray[np.uint64], n: int, enough: int) -> bool:
     """Add a record, which holds bits[n]; say whether that closes the window: enough people, and nothing told."""
     told, low, high = answer.told, answer.span[0], answer.span[1]
     for word in range(low, high):

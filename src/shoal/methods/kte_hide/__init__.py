@@ -1,4 +1,4 @@
-"""kte-hide, the method of the paper of that name, in its own folder."""
+"""kte-hide: hide everyone in every window of time, the method of the paper of that name."""
 
 from shoal.methods.kte_hide.method import KteHide
 

@@ -27,7 +27,7 @@ _ROUNDS = 20
 
 
 def spectral_labels(pieces: Pieces, k: int, *, run: Run = LOCAL) -> NDArray[np.int64]:
-    """Return every piece the number of its cluster among the pieces of its epoch.
+    """Return the cluster number of every piece; the pieces of each epoch are clustered by themselves.
 
     The affinity of two pieces is exp(-c/σ), with c the k-merge cost to both owners and σ the median of these, for
     the nearest neighbours in place and time only; the clusters are those of the eigenvectors of the normalised graph
@@ -64,7 +64,7 @@ def _affinity(pieces: Pieces, here: NDArray[np.int64]) -> coo_array:
     costs = np.empty((2, len(one)))
     owner_cost_pairs(samples_of(pieces), here[one], here[other], costs[0], costs[1])
     both = costs.sum(axis=0)
-    weight = np.exp(-both / np.median(both)) + 1e-6  # nobody is cut off altogether
+    weight = np.exp(-both / np.median(both)) + 1e-6  # so that nobody is cut off from all others
     rows, columns = np.concatenate([one, other]), np.concatenate([other, one])
     return coo_array((np.tile(weight, 2), (rows, columns)), shape=(len(here),) * 2)
 

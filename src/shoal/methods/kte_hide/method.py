@@ -1,4 +1,4 @@
-"""kte-hide (Sec. III-E to III-G): whoever has followed someone for a time τ finds k candidates, and no more."""
+"""kte-hide (Sec. III-E to III-G): an adversary who has followed a person for a time τ finds k candidates."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ _WINDOW_NS, _SAMPLE_BYTES, _WINDOW_BYTES = 35_000.0, 120, 132
 
 
 class KteHide(CrowdMethod):
-    """Hide everyone, in every window of time, among k - 1 others who are different ones in other windows.
+    """Hide everyone, in every window of time, among k - 1 others who change from window to window.
 
     Parameters
     ----------
     k
-        How many records fit whatever is known about a person's time τ.
+        How many records fit what an adversary knows about a person during a time τ.
     tau
         How long an adversary may have followed a person. Text with a unit is taken: `"30min"`, `"4h"`.
     epsilon
         How much more the adversary should learn: the length of an epoch, a whole part of `tau` and of whole slots.
     reuse
-        `half`: at most half of those who hide a person in a window do so in another epoch in which she has samples;
+        `half`: at most half of those who hide a person in a window do so in another epoch in which they have samples;
         with k = 2, none. `strict`: none, for any k (the paper's rule).
     clusters
         `none`: all whose activity is the same may hide each other. `spectral`: only those who are in the same cluster
@@ -133,18 +133,18 @@ class KteHide(CrowdMethod):
 
     @property
     def claim(self) -> Claim:
-        """What its releases promise at least."""
+        """The least that its releases promise."""
         return Claim("kte-cover", k=self.k, tau_s=self.tau)
 
     def estimate(self, people: Trajectories, *, run: Run = LOCAL) -> Estimate:
-        """Return what `anonymize` would take: linear in the users active in each window."""
+        """Return the estimated time and memory of `anonymize`: linear in the users active in each window."""
         pieces = min(people.samples, len(people) * (1 + int(np.ptp(people.t)) // (self.epsilon // people.frame.slot_s)))
         work = pieces * (1 + self.tau // self.epsilon) * (self.k - 1)
         memory = _SAMPLE_BYTES * people.samples + _WINDOW_BYTES * work
         return Estimate(int(memory), _WINDOW_NS * work / 1e9 / run.workers)
 
     def require(self, people: Trajectories | Traces) -> None:
-        """Raise unless there are k people, and epochs are whole slots."""
+        """Check that there are at least k people and that epochs are whole slots; raises otherwise."""
         super().require(people)
         if self.epsilon % people.frame.slot_s:
             raise SettingsError("epsilon must be a whole number of slots; choose another one, or another --slot")
@@ -158,7 +158,7 @@ class KteHide(CrowdMethod):
 
 
 def _members(people: Trajectories, pieces: Pieces, owners: NDArray[np.int64], sets: list[Sets], span: int) -> Members:
-    """Return who was merged into each record, and in which slots; the owner first, and always."""
+    """Return who was merged into each record, and in which slots; the owner comes first and is in all slots."""
     record, member, first, last = stays(sets, span)
     offsets, own = own_first(np.searchsorted(owners, record), len(owners))
     indices, spans = np.empty(offsets[-1], np.int64), np.zeros((offsets[-1], 2), np.int64)

@@ -117,7 +117,7 @@ def _midnight(frame: Frame, slot: int) -> int:
 
 
 def windows_of(pieces: Pieces, ratio: int) -> EpochWindows:
-    """Return the windows of `ratio` + 1 epochs in which somebody has samples; a single one if that is all there is."""
+    """Return the windows of `ratio` + 1 epochs in which somebody has samples; a single window for short data."""
     if pieces.n_epochs <= ratio + 1:
         return EpochWindows(np.zeros(1, np.int64), pieces.n_epochs)
     busy = np.unique(pieces.epoch)
@@ -125,7 +125,7 @@ def windows_of(pieces: Pieces, ratio: int) -> EpochWindows:
 
 
 def active_in(pieces: Pieces, alive: NDArray[np.bool_], window: int, span: int) -> Active:
-    """Return who is active in a window, with the pieces that are not suppressed. Cost: a sort of its pieces."""
+    """Return the users active in a window, with their pieces that are not suppressed. Cost: a sort of its pieces."""
     begins = np.searchsorted(pieces.ordered, np.arange(window, window + span + 1))
     found = pieces.order[begins[0] : begins[-1]]
     found = found[alive[found]]
@@ -158,7 +158,7 @@ def _neighbour(
 
 
 def subsets(active: Active, label: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """Return the places of users who may hide each other: whose pieces in the window have the same labels.
+    """Return the places of users who may hide each other: their pieces in the window have the same labels.
 
     Being inactive is a label of its own (kte-hide, Alg. 2, line 8), so that their activity is the same. In a
     fixed order.
@@ -166,7 +166,7 @@ def subsets(active: Active, label: NDArray[np.int64]) -> list[NDArray[np.int64]]
     values = labels_in(active, label) + 1
     base, key, most = int(values.max(initial=0)) + 1, np.zeros(len(values), np.int64), 1
     for column in values.T:
-        if most * base > _LARGEST:  # numbers in the same order, as small as can be
+        if most * base > _LARGEST:  # the smallest numbers in the same order
             key = np.unique(key, return_inverse=True)[1]
             most = len(key)
         key = key * base + column

@@ -1,4 +1,4 @@
-"""From hiding sets to records: what each piece is merged with, and who was merged into whose record when."""
+"""Turn hiding sets into records: what each piece is merged with, and who was in whose record when."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def piece_lists(
 
 
 def own_first(record: NDArray[np.int64], n_records: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return the offsets of lists with room for the records' own in front, and which places these are.
+    """Return the offsets of lists with room for each record's own entry in front, and a mask of these places.
 
     >>> offsets, own = own_first(np.array([0, 2, 2]), 3)
     >>> offsets.tolist(), own.tolist()

@@ -1,6 +1,6 @@
-"""Hiding sets for every window (kte-hide, Alg. 2), and what must be suppressed so that there are any.
+"""Hiding sets for every window (kte-hide, Alg. 2), and the samples that must be suppressed to find them.
 
-Windows are gone through from the first to the last. Where samples must be suppressed, everything decided from the
+Windows are processed from the first to the last. Where samples must be suppressed, everything decided from the
 first window on that has their epoch is discarded, with its marks of reuse, and decided again: the windows before do not
 have that epoch, so that everybody's activity in them is what it was, and what was decided for them still holds. Each
 time at least one piece is gone, so it ends; and it ends with windows of which none was decided before a suppression
@@ -50,7 +50,7 @@ _KEPT_EVERY_S = 60.0  # where a run is to be resumable
 
 
 class Hiding(NamedTuple):
-    """What is asked for: k - 1 others in each hiding set; the first `exclusive` of them in no other set of theirs.
+    """The requirements: k - 1 others in each hiding set; the first `exclusive` of them in no other set of that user.
 
     Only users whose pieces have the same `label` in every epoch of a window may hide each other in it.
     """
@@ -61,7 +61,7 @@ class Hiding(NamedTuple):
 
 
 class Sets(NamedTuple):
-    """The hiding sets of a window: the record of user[n] takes in target[n], k - 1 others."""
+    """The hiding sets of a window: the record of user[n] takes in the k - 1 others target[n]."""
 
     window: int
     user: NDArray[np.int64]
@@ -70,7 +70,7 @@ class Sets(NamedTuple):
 
 @dataclass
 class _State:
-    """What was decided so far. `recent` and `windows` are the targets in the last windows, by user."""
+    """The decisions so far. `recent` and `windows` are the targets in the last windows, by user."""
 
     alive: NDArray[np.bool_]
     done: list[Sets]
@@ -100,7 +100,7 @@ def thin_out(pieces: Pieces, windows: EpochWindows, hiding: Hiding, alive: NDArr
 def find_sets(
     pieces: Pieces, windows: EpochWindows, hiding: Hiding, *, run: Run = LOCAL
 ) -> tuple[NDArray[np.bool_], list[Sets]]:
-    """Return which pieces are published, and the hiding sets of every window; goes on from what the store holds.
+    """Return which pieces are published, and the hiding sets of every window; continues from the store, if it can.
 
     Guarantee: in every window everybody with samples in it takes in k - 1 others and is taken in by k - 1 others, all
     active in the same epochs of it; the first `exclusive` of those who take a user in do so in no epoch outside the
@@ -135,7 +135,7 @@ def find_sets(
 
 
 def _save(state: _State, run: Run) -> None:
-    """Keep what was decided so far."""
+    """Save the decisions so far in the store."""
     run.store.save(
         "hiding-sets",
         {
@@ -149,7 +149,7 @@ def _save(state: _State, run: Run) -> None:
 
 
 def _go_on(state: _State, hiding: Hiding, run: Run) -> bool:
-    """Take over what an earlier run has decided, if it was kept."""
+    """Load the decisions of an earlier run from the store, if there are any."""
     kept = run.store.load("hiding-sets")
     if kept is None:
         return False
@@ -170,7 +170,7 @@ def _begin(pieces: Pieces, windows: EpochWindows, hiding: Hiding) -> _State:
 
 
 def _keep(state: _State, sets: Sets, hiding: Hiding) -> None:
-    """Note what was decided for a window."""
+    """Record the decisions for a window."""
     state.done.append(sets)
     _note_recent(state, sets)
     others = hiding.k - 1
@@ -190,7 +190,7 @@ def _note_recent(state: _State, sets: Sets) -> None:
 
 
 def _go_back(state: _State, windows: EpochWindows, window: int) -> None:
-    """Discard what was decided for this window and all later ones."""
+    """Discard the decisions for this window and all later ones."""
     at = int(np.searchsorted(windows.numbers, window))
     if at >= len(state.done):
         return
@@ -211,7 +211,7 @@ def _too_few(
 
 
 def _dropped(pieces: Pieces, active: Active, places: NDArray[np.int64], hiding: Hiding) -> NDArray[np.int64]:
-    """Return a piece for each of these users: of those that leave enough others, the one with the fewest samples."""
+    """Return a piece to suppress for each of these users: the one with the fewest samples that leaves enough others."""
     patterns = labels_in(active, hiding.label)
     sizes: dict[bytes, int] = {}
     for pattern in patterns:
@@ -268,7 +268,7 @@ def _parts(
 ) -> Sequence[NDArray[np.int64]]:
     """Split a subset by the last window in which its users have the same active epochs as in this one.
 
-    Those who keep them as long can keep their hiding set, which then is one and not several.
+    Users who stay alike for as long can keep their hiding set, so that there is one set and not several.
     """
     span = active.piece.shape[1]
     earliest = window + int(np.argmax(active.piece[places[0]] >= 0))
@@ -340,7 +340,7 @@ def _points(pieces: Pieces, piece: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 def _nearest(points: NDArray[np.float64], turn: Turn) -> NDArray[np.int64]:
-    """Return, for everyone without a target, the nearest whom they may take in and nobody does, as positions.
+    """Return, for everyone without a target, the positions of the nearest free users whom they may take in.
 
     -1 stands for no more.
     Where most of the nearest were used before, more are looked at.

@@ -1,4 +1,4 @@
-"""The book: what one run does with a ledger.
+"""The book: the steps that one run takes with a ledger.
 
     meet      after reading: are these people in an earlier release? Refuses unless that is allowed
     intend    when the written file has verified and before it is published: the release is written down as begun
@@ -39,7 +39,7 @@ __all__ = ["Book", "open_book"]
 
 
 class Book:
-    """A ledger in the hands of one run; without a file, one that lets everything pass and notes nothing."""
+    """The ledger as one run uses it; without a file it allows everything and records nothing."""
 
     def __init__(self, file: LedgerFile | None, *, allow_overlap: bool) -> None:
         self._file, self._allow = file, allow_overlap
@@ -49,7 +49,7 @@ class Book:
         self.notes: tuple[str, ...] = ()
 
     def meet(self, people: Trajectories | Traces) -> None:
-        """Take everybody's fingerprints; raise OverlapError if some are in an earlier release, unless allowed."""
+        """Compute everybody's fingerprints; raise OverlapError if some are in an earlier release, unless allowed."""
         if self._file is None:
             return
         self._marks = fingerprints(people.labels, self._file.key)
@@ -60,7 +60,7 @@ class Book:
             raise OverlapError(_refusal(again, len(people.labels), known))
 
     def intend(self, release: Release, written: Path, target: Path) -> None:
-        """Write the release down as begun, and compare it with earlier ones; raises LedgerError."""
+        """Record the release as begun, and compare it with earlier ones; raises LedgerError."""
         if self._file is None or self._marks is None:
             return
         published, groups = groups_of(release)
@@ -72,7 +72,7 @@ class Book:
             self._begun = entry, target
 
     def confirm(self) -> None:
-        """Note that the release is published; if that can't be written, the release counts all the same."""
+        """Record that the release is published; if that can't be written, the release still counts."""
         if self._file is None or self._begun is None:
             return
         *earlier, (entry, people) = self._file.releases
@@ -85,7 +85,7 @@ class Book:
                 self.notes = ("the release is published, but the ledger could not be told; its entry counts as it is",)
 
     def leave(self) -> None:
-        """Strike out what was begun and is not in place: it was never published. Where that fails, it counts."""
+        """Close the ledger; remove a release that was begun but never published. If that fails, the release counts."""
         if self._file is None:
             return
         try:
@@ -99,7 +99,7 @@ class Book:
 
 @contextmanager
 def open_book(path: Path | None, *, allow_overlap: bool = False) -> Iterator[Book]:
-    """Open the ledger at a path for this run alone; None: no ledger. Raises LedgerError; see `open_file`."""
+    """Open the ledger at a path for this run only; without a path there is no ledger. Raises LedgerError."""
     book = Book(None if path is None else open_file(path), allow_overlap=allow_overlap)
     try:
         yield book
@@ -108,7 +108,7 @@ def open_book(path: Path | None, *, allow_overlap: bool = False) -> Iterator[Boo
 
 
 def _entry(release: Release, written: Path, target: Path, users: int, *, grouped: bool) -> Entry:
-    """Describe a release as its manifest does; the period in whole days."""
+    """Return the ledger's entry for a release, described as in its manifest, with the period in whole days."""
     manifest = json.loads(manifest_path(written).read_bytes())
     public = manifest["shoal"]
     first, last = (str(np.datetime64(second // 86_400, "D")) for second in release.period_s)
@@ -137,7 +137,7 @@ def _in_place(entry: Entry, target: Path) -> bool:
     except FileNotFoundError:
         return False
     except OSError:
-        return True  # not to be seen: it may be
+        return True  # can't be seen, so it may be there
 
 
 def _refusal(again: int, people: int, known: list[Entry]) -> str:

@@ -66,7 +66,7 @@ class LedgerFile:
         self.key, self.releases = _content(_mapped(handle, path.name), path.name)
 
     def replace(self, releases: list[tuple[Entry, People]]) -> None:
-        """Write the ledger anew with these releases; afterwards it is that, or, if it raises, what it was."""
+        """Replace the content of the ledger with these releases; if it raises, the ledger is unchanged."""
         with undisturbed():
             new = _write(self._path, self.key, releases, over=True)
             if new is not None:  # None only where nothing may be replaced
@@ -74,14 +74,14 @@ class LedgerFile:
                 self._handle, self.releases = new, releases
 
     def close(self) -> None:
-        """Let others in; a ledger that came into being for nothing goes."""
+        """Unlock the ledger; a new one without releases is removed."""
         if self._fresh and not self.releases:
             self._path.unlink(missing_ok=True)
         os.close(self._handle)
 
 
 def open_file(path: Path) -> LedgerFile:
-    """Open a ledger, made anew if there is none, for this run alone.
+    """Open a ledger for this run only; a new one is made if there is none.
 
     Raises LedgerError: another run has it, it can't be read or written, others may read it, it is damaged or of
     another version.
@@ -103,7 +103,7 @@ def open_file(path: Path) -> LedgerFile:
 
 
 def _open_or_make(path: Path) -> tuple[int | None, bool]:
-    """Return a locked file, and whether it is new; none if another one has come between."""
+    """Return the locked file and whether it is new; None for the file if another run made one at the same time."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             raise LedgerError(f"the ledger {path.name} is no ordinary file; name another")
@@ -136,7 +136,7 @@ def _lock(handle: int, name: str) -> None:
 
 
 def _is_at(path: Path, handle: int) -> bool:
-    """Whether the open file still is the one at the path."""
+    """Return whether the open file is still the one at the path."""
     try:
         there = path.stat()
     except FileNotFoundError:
@@ -160,7 +160,7 @@ def _damaged(name: str) -> LedgerError:
 
 
 def _content(mapped: mmap.mmap, name: str) -> tuple[bytes, list[tuple[Entry, People]]]:
-    """Take a ledger apart; raises LedgerError unless all of it is as it was written."""
+    """Parse a ledger; raises LedgerError if anything in it was changed or damaged."""
     first = mapped[:64].partition(b"\n")[0]
     version = first.removeprefix(_NAME)
     if first.startswith(_NAME) and version.isdigit() and int(version) != _FORMAT:
@@ -185,7 +185,7 @@ def _content(mapped: mmap.mmap, name: str) -> tuple[bytes, list[tuple[Entry, Peo
 
 
 def _columns(data: memoryview, entries: list[Entry]) -> list[tuple[Entry, People]]:
-    """Return each release its people; the arrays are views of the mapped file."""
+    """Return the releases with their people; the arrays are views of the mapped file."""
     releases, at = [], 0
     for entry in entries:
         marks = np.frombuffer(data, "<u8", entry.users, at)
@@ -199,7 +199,7 @@ def _columns(data: memoryview, entries: list[Entry]) -> list[tuple[Entry, People
 
 
 def _parts(key: bytes, releases: list[tuple[Entry, People]]) -> Iterator[bytes | memoryview]:
-    """Return the pieces of a ledger, but for its seal."""
+    """Return the pieces of a ledger, without its seal."""
     header = {"key": key.hex(), "releases": [entry.model_dump(mode="json") for entry, _ in releases]}
     yield _NAME + str(_FORMAT).encode() + b"\n" + json.dumps(header).encode() + b"\n"
     for _, people in releases:
@@ -217,7 +217,7 @@ def _chunks(data: memoryview) -> Iterator[memoryview]:
 
 
 def _write(path: Path, key: bytes, releases: list[tuple[Entry, People]], *, over: bool) -> int | None:
-    """Write a ledger beside its path and move it there, locked; gives the open file, none if one has come between."""
+    """Write a ledger beside its path and move it there, locked; return the open file, None if another run was first."""
     handle = -1
     try:
         with private_folder(path.parent) as folder:
@@ -241,7 +241,7 @@ def _write(path: Path, key: bytes, releases: list[tuple[Entry, People]], *, over
 
 
 def _linked(source: Path, path: Path) -> bool:
-    """Return a file its second name, unless there is one; by renaming where a file system has no links."""
+    """Link a file to a path, or rename it if the file system has no links; return False if the path exists."""
     try:
         path.hardlink_to(source)
     except FileExistsError:
@@ -252,7 +252,7 @@ def _linked(source: Path, path: Path) -> bool:
 
 
 def _fill(handle: int, parts: Iterator[bytes | memoryview]) -> None:
-    """Write the pieces and their seal; when it returns they are on the disk."""
+    """Write the pieces and their seal, synced to the disk."""
     digest = hashlib.sha256()
     with os.fdopen(os.dup(handle), "wb") as file:
         for part in parts:

@@ -22,7 +22,7 @@ _WHOLE = re.compile(r"(-?\d+)\.0+")
 
 
 class People(NamedTuple):
-    """The people of one release: sorted fingerprints, and the number of everyone's group; None if there are none.
+    """The people of one release: sorted fingerprints, and the number of everyone's group (None without groups).
 
     Groups are numbered by their first fingerprint, which says nothing about records, labels or the order of input.
     """
@@ -32,7 +32,7 @@ class People(NamedTuple):
 
 
 def fingerprints(labels: pa.Array, key: bytes) -> NDArray[np.uint64]:
-    """Return everyone's keyed hash (BLAKE2b, 64 bits), in the order of the labels.
+    """Return the keyed hash of each label (BLAKE2b, 64 bits), in the order of the labels.
 
     The same label has the same fingerprint however it was read: as a number (5, 5.0) or as text ("5", " 5"), in any
     Unicode form. Two of a million people collide with a chance of 3 in 10^8. Cost: about 2 µs a label.
@@ -47,7 +47,7 @@ def fingerprints(labels: pa.Array, key: bytes) -> NDArray[np.uint64]:
 
 
 def _normal(label: str) -> str:
-    """Return the one form of a label that counts."""
+    """Return the normal form of a label."""
     if not label.isascii():
         label = unicodedata.normalize("NFC", label)
     label = label.strip()

@@ -1,4 +1,4 @@
-"""Overlap: who is in several releases, and among how many they are hidden then."""
+"""Overlap: the people who are in several releases, and among how many they are hidden in all."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["Hidden", "Overlap", "Shared", "find", "overlap_of"]
 
 @dataclass(frozen=True, kw_only=True)
 class Hidden:
-    """Among how many people, herself included, each of some people is hidden: least, mean, share of those below k."""
+    """The number of people, themselves included, among whom some people are hidden: least, mean, share below k."""
 
     least: int
     mean: float
@@ -55,7 +55,7 @@ class Overlap:
     each: tuple[Shared, ...] = ()
 
     def messages(self) -> tuple[str, ...]:
-        """Say it in plain words."""
+        """Return the overlap as sentences."""
         if not self.each:
             others = "no earlier one" if self.releases == 0 else f"none of the {self.releases} before it"
             return (f"Ledger: this release is written down; it shares people with {others}.",)
@@ -75,7 +75,7 @@ class Overlap:
         return tuple(lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the form that `--json` prints."""
+        """Return the dictionary that `--json` prints."""
         return asdict(self)
 
 
@@ -85,7 +85,7 @@ def _words(hidden: Hidden, k: int | None) -> str:
 
 
 def find(mine: NDArray[np.uint64], theirs: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return where each of my fingerprints stands among their sorted ones, and whether it does."""
+    """Return the position of each of my fingerprints among their sorted ones, and whether it is there."""
     at = np.minimum(np.searchsorted(theirs, mine), max(0, len(theirs) - 1))
     return at, theirs[at] == mine if len(theirs) else np.zeros(len(mine), np.bool_)
 
@@ -93,9 +93,10 @@ def find(mine: NDArray[np.uint64], theirs: NDArray[np.uint64]) -> tuple[NDArray[
 def overlap_of(new: People, k: int | None, earlier: Sequence[tuple[Entry, People]]) -> Overlap:
     """Compare a release with all earlier ones.
 
-    A person in several releases is hidden among those who share her group in every one of them: an adversary who can
-    tell her group in each looks for people who are in all. Where a release has no identical groups, nothing better
-    than 1 is known. People who are in no earlier release are left out. Cost: a sort of the people for each release.
+    A person in several releases is hidden among those who share their group in all of them: an adversary who knows
+    the person's group in each release looks for people who are in all these groups. Where a release has no
+    identical groups, nothing better than 1 is known. People who are in no earlier release are left out.
+    Cost: a sort of the people for each release.
     """
     alone = np.arange(len(new.fingerprints), dtype=np.int64)
     own = alone if new.groups is None else new.groups.astype(np.int64)
@@ -130,7 +131,7 @@ def overlap_of(new: People, k: int | None, earlier: Sequence[tuple[Entry, People
 
 
 def _refined(classes: NDArray[np.int64], mark: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return classes of people who are alike in both numbers."""
+    """Return the classes of people who agree in both numbers."""
     refined: NDArray[np.int64] = np.unique(classes * (int(mark.max()) + 1) + mark, return_inverse=True)[1]
     return refined
 
