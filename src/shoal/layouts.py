@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     Edges = tuple[NDArray[np.int64], ...]
 
-__all__ = ["DECIMALS", "LAYOUTS", "TIME", "Boxes", "Layout", "Points"]
+__all__ = ["DECIMALS", "TIME", "Boxes", "Layout", "Points"]
 
 DECIMALS = 7  # of published degrees: a centimetre; further digits could only carry hidden information
 TIME = pa.timestamp("ms", tz="UTC")
@@ -217,6 +217,3 @@ class Points:
     def precision(self, frame: Frame) -> dict[str, float]:  # noqa: ARG002
         """Return nothing: a point has no size."""
         return {}
-
-
-LAYOUTS: dict[str, type[Boxes] | type[Points]] = {layout.name: layout for layout in (Boxes, Points)}

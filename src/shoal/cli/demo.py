@@ -49,7 +49,7 @@ def demo(
     of = done.figures()
     say(f"   {of['records']:,} records; half of the boxes are smaller than {of['side_m_median'] / 1000:.1f} km")
     say(f"   and shorter than {of['duration_s_median'] / 3600:.1f} hours. No call was left out, none invented.")
-    say("4. Does it hold? Checked on the written file, by code that shares nothing with the code that made it:")
+    say("4. Does it hold? Checked on the written file, by a verifier that uses nothing of the methods:")
     for message in done.verdict.messages if done.verdict else ():
         say(f"   {message}")
     say()
