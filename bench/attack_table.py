@@ -17,7 +17,7 @@ from pathlib import Path
 
 import shoal
 from _bench import some_users
-from shoal.attacks import open_scene, play
+from shoal.attacks import open_target, play
 from shoal.attacks.knowledge import percent
 from shoal.comparison import contests
 
@@ -85,8 +85,8 @@ def released(people, contest, path):
 def attacked(people, contest, path, victims):
     """Play every attack on one release; give the outcomes by name."""
     release, audit = released(people, contest, path)
-    scene = open_scene(people, release, audit=audit)
-    return {name: play(scene, name, victims=victims, **settings).to_dict() for name, settings in ATTACKS.items()}
+    target = open_target(people, release, audit=audit)
+    return {name: play(target, name, victims=victims, **settings).to_dict() for name, settings in ATTACKS.items()}
 
 
 def row_where(outcome, **wanted):
@@ -156,11 +156,11 @@ def intersected(people, name, ks, folder, victims):
             titles = [f"{method.replace(':', '-')}-{size}" for method, size in pair]
 
             def make(runs=runs, titles=titles):
-                scenes = []
+                targets = []
                 for run, title in zip(runs, titles, strict=True):
                     release, audit = released(people, run, folder / f"{name}-{title}.parquet")
-                    scenes.append(open_scene(people, release, audit=audit))
-                return play(scenes[0], "intersection", other=scenes[1], victims=victims).to_dict()
+                    targets.append(open_target(people, release, audit=audit))
+                return play(targets[0], "intersection", other=targets[1], victims=victims).to_dict()
 
             outcome = kept(folder / f"{name}-{'-and-'.join(titles)}-{victims}.json", make)
             row, figures = row_where(outcome, points=4), outcome["figures"]

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 import shoal
-from shoal.attacks import open_scene, play
+from shoal.attacks import open_target, play
 from shoal.lists import take_lists
 from shoal.methods.records import merge_all
 from shoal.publishing.owners import with_random_owners
@@ -71,7 +71,7 @@ def released(people, variant, k):
 
 
 def attacked(people, variant, k):
-    scene = open_scene(people, released(people, variant, k))
+    target = open_target(people, released(people, variant, k))
     plays = {
         "victim": ("owner", {}),
         "everybody": ("owner", {"knows": "everybody"}),
@@ -80,7 +80,7 @@ def attacked(people, variant, k):
     done = {}
     for name, (attack, settings) in plays.items():
         begun = time.perf_counter()
-        done[name] = play(scene, attack, victims=len(people), **settings).to_dict()
+        done[name] = play(target, attack, victims=len(people), **settings).to_dict()
         done[name]["seconds"] = time.perf_counter() - begun
     return done
 

@@ -28,7 +28,7 @@ def test_it_says_what_was_known_won_and_promised(run, events, made):
     assert "Promised: k-anonymity(3)" in out
     assert "A guess among 3 people is right in 33.3 % of cases." in out
     assert "points: 50 victims; the adversary knows a few random samples of the victim" in out
-    assert "singled out in 0 % of cases; in raw data in" in out
+    assert "singles out the person in 0 % of cases; in raw data in" in out
     header, line = out.splitlines()[-2:]
     assert header.split("  ")[1:] != []
     assert line.split()[0] == "4"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import shoal
-from shoal.attacks import attack, open_scene, play
+from shoal.attacks import attack, open_target, play
 from shoal.attacks.covers import intersections
 from shoal.claim import Claim
 from shoal.errors import CannotCheck
@@ -26,14 +26,14 @@ def boxes_of(records, kind):
 def test_intersections_sample_by_sample(seed, monkeypatch):
     monkeypatch.setattr("shoal.attacks.covers.blocks", lambda sizes: blocks(sizes, 100))
     people = random_people(40, seed=seed, slots=80, side=12, mean=5)
-    scene = open_scene(people, shoal.KScale(k=3).anonymize(people))
-    users, kinds = cover_pairs(scene.people, scene.records.unique, np.arange(len(people)))
-    counts, boxes = intersections(scene, users, kinds)
+    target = open_target(people, shoal.KScale(k=3).anonymize(people))
+    users, kinds = cover_pairs(target.people, target.records.unique, np.arange(len(people)))
+    counts, boxes = intersections(target, users, kinds)
     assert counts.tolist() == people.counts.tolist()
     owner = np.repeat(np.arange(len(people)), counts)
     for row in range(len(boxes)):
-        records = [boxes_of(scene.records.unique, kind) for kind in kinds[users == owner[row]]]
-        sample = (int(scene.people.t[row]), int(scene.people.x[row]), int(scene.people.y[row]))
+        records = [boxes_of(target.records.unique, kind) for kind in kinds[users == owner[row]]]
+        sample = (int(target.people.t[row]), int(target.people.x[row]), int(target.people.y[row]))
         assert boxes[row].tolist() == oracle.intersection(sample, records)
 
 
@@ -68,18 +68,18 @@ def test_identical_groups_gain_nothing():
     assert merged["people_mean"] >= 3
     assert merged["side_m_own"] == merged["side_m_intersected"]
     assert covering["left"] <= 1
-    assert "nothing is gained" in outcome.messages[0]
+    assert "gains nothing" in outcome.messages[0]
 
 
 def test_cover_gives_precision_back():
     people = shoal.from_arrow(shoal.synthesize(users=150, scene="town", days=5, seed=2))
-    scene = open_scene(people, shoal.KScale(k=5, candidates=60).anonymize(people))
-    outcome = play(scene, "intersect-covers")
+    target = open_target(people, shoal.KScale(k=5, candidates=60).anonymize(people))
+    outcome = play(target, "intersect-covers")
     merged, covering = outcome.rows
     assert merged["left_high"] < 0.9
     assert covering["left"] <= merged["left"]
     assert merged["cost_raw"] < merged["cost_intersected"] < merged["cost_own"]
-    assert play(scene, "intersect-covers", run=Run(threads=2)).to_dict() == outcome.to_dict()
+    assert play(target, "intersect-covers", run=Run(threads=2)).to_dict() == outcome.to_dict()
 
 
 def test_the_audit_is_needed():

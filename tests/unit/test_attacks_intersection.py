@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
-from shoal.attacks import open_scene, play
+from shoal.attacks import open_target, play
 from shoal.attacks.knowledge import shuffled
 from shoal.errors import CannotCheck, SettingsError
 from shoal.run import Run
@@ -17,7 +17,7 @@ from tests.draws import examples
 from tests.oracle import attacks as slow
 from tests.people import random_people
 from tests.releases import grouped, toy_people
-from tests.scenes import GRID, covering_records, random_crowd, scene_of
+from tests.targets import GRID, covering_records, random_crowd, target_of
 
 
 def groups_of(n, seed, size):
@@ -52,8 +52,8 @@ def metres(boxes, grid=GRID):
     ]
 
 
-def known_of(scene, victims, seed):
-    known = shuffled(scene.published, victims, np.random.default_rng([seed, 6]))
+def known_of(target, victims, seed):
+    known = shuffled(target.published, victims, np.random.default_rng([seed, 6]))
     points = list(zip(known.t.tolist(), known.x.tolist(), known.y.tolist(), strict=True))
     return [points[a:b] for a, b in pairwise(known.offsets)]
 
@@ -65,10 +65,10 @@ def test_rows_are_those_of_plain_loops(seed):
     distinct = [len({tuple(boxes) for boxes, _ in records}) == len(records) for records in (first, second)]
     if not all(distinct):
         return
-    scene, other = scene_of(people, first, own=own_1), scene_of(people, second, own=own_2)
-    outcome = play(scene, "intersection", other=other, victims=7, seed=seed)
+    target, other = target_of(people, first, own=own_1), target_of(people, second, own=own_2)
+    outcome = play(target, "intersection", other=other, victims=7, seed=seed)
     victims = np.sort(np.random.default_rng([seed, 5]).permutation(len(people))[:7])
-    known = known_of(scene, victims, seed)
+    known = known_of(target, victims, seed)
     start = max(min(b[0] for boxes, _ in records for b in metres(boxes)) for records in (first, second))
     end = min(max(b[1] for boxes, _ in records for b in metres(boxes)) for records in (first, second))
     for row in outcome.rows:
@@ -92,8 +92,8 @@ def test_rows_are_those_of_plain_loops(seed):
 @given(st.integers(0, 10_000))
 def test_precision_is_that_of_plain_loops(seed):
     people, ((first, own_1, _), (second, own_2, _)) = two_releases(seed)
-    scene, other = scene_of(people, first, own=own_1), scene_of(people, second, own=own_2)
-    figures = play(scene, "intersection", other=other, points=2).figures
+    target, other = target_of(people, first, own=own_1), target_of(people, second, own=own_2)
+    figures = play(target, "intersection", other=other, points=2).figures
     sides = {"first": [], "second": [], "both": []}
     for user, samples in enumerate(people):
         for sample in samples:
@@ -143,30 +143,30 @@ def test_two_groupings_leave_fewer_people_than_either_promises():
     row = outcome.rows[0]
     assert row["together_min"] < 3 <= min(row["candidates_min"], row["other_candidates_min"])
     assert outcome.figures["side_km_both"] < outcome.figures["side_km_first"]
-    assert "alone" in outcome.messages[-1]
+    assert "about both together" in outcome.messages[-1]
 
 
 def test_only_those_in_both_are_attacked():
     people = random_crowd(8, users=10)
     records = covering_records(people, [range(10)])
-    some = scene_of(people[2:6], covering_records(people, [range(2, 6)]), labels=["p2", "p3", "p4", "p5"], own=[0] * 4)
-    outcome = play(scene_of(people, records, own=[0] * 10), "intersection", other=some, points=2)
+    some = target_of(people[2:6], covering_records(people, [range(2, 6)]), labels=["p2", "p3", "p4", "p5"], own=[0] * 4)
+    outcome = play(target_of(people, records, own=[0] * 10), "intersection", other=some, points=2)
     assert outcome.victims == outcome.figures["users_in_both"] == 4
     assert outcome.rows[0]["together_min"] == 4
-    strangers = scene_of(people[:2], covering_records(people, [range(2)]), labels=["x", "y"])
+    strangers = target_of(people[:2], covering_records(people, [range(2)]), labels=["x", "y"])
     with pytest.raises(CannotCheck, match="nobody is in both"):
-        play(scene_of(people, records), "intersection", other=strangers)
+        play(target_of(people, records), "intersection", other=strangers)
 
 
 def test_grids_of_other_sizes_but_not_of_another_crs():
     people = [[(0, 0, 0), (40, 9, 9)], [(2, 1, 0), (41, 8, 9)]]
-    fine = scene_of(people, covering_records(people, [[0, 1]]), own=[0, 0])
+    fine = target_of(people, covering_records(people, [[0, 1]]), own=[0, 0])
     rough = [[(t // 2, x // 5, y // 5) for t, x, y in samples] for samples in people]
-    wide = scene_of(rough, covering_records(rough, [[0, 1]]), own=[0, 0], grid=Grid(None, 500, 1200))
+    wide = target_of(rough, covering_records(rough, [[0, 1]]), own=[0, 0], grid=Grid(None, 500, 1200))
     outcome = play(fine, "intersection", other=wide, points=2)
     assert outcome.rows[0]["left_min"] == outcome.rows[0]["together_min"] == 2
     assert outcome.figures["side_km_both"] == pytest.approx(1.0)
-    far = scene_of(people, covering_records(people, [[0, 1]]), grid=Grid("EPSG:32650", 100, 600))
+    far = target_of(people, covering_records(people, [[0, 1]]), grid=Grid("EPSG:32650", 100, 600))
     with pytest.raises(CannotCheck, match="different CRS"):
         play(fine, "intersection", other=far)
 
@@ -177,11 +177,11 @@ def test_what_suppression_may_have_taken_does_not_part_candidates():
     more = [*boxes[:2], (31, 31, 0, 0, 0, 0), boxes[2]]  # the box at 31 has no partner in the first release
 
     def left(first, second):
-        scenes = [
-            scene_of(people, [(some, 2)], own=[0, 0], suppressed=lost)
+        targets = [
+            target_of(people, [(some, 2)], own=[0, 0], suppressed=lost)
             for some, lost in ((boxes, first), (more, second))
         ]
-        return play(scenes[0], "intersection", other=scenes[1], points=1).rows[0]["left_mean"]
+        return play(targets[0], "intersection", other=targets[1], points=1).rows[0]["left_mean"]
 
     assert left(first=False, second=False) == 0
     assert left(first=False, second=True) == 0
@@ -191,12 +191,12 @@ def test_what_suppression_may_have_taken_does_not_part_candidates():
 def test_victims_whose_records_are_not_known_are_said():
     people = [[(1, 1, 1), (30, 5, 5)], [(1, 2, 1), (30, 6, 5)]]
     loose = [([(1, 1, 1, 2, 1, 1), (20, 20, 0, 0, 0, 0), (30, 30, 5, 6, 5, 5)], 2)]  # a box without a sample
-    scene = scene_of(people, loose)
-    outcome = play(scene, "intersection", other=scene, points=2)
+    target = target_of(people, loose)
+    outcome = play(target, "intersection", other=target, points=2)
     assert outcome.figures["untold"] == 1
     assert any("--other-audit" in message for message in outcome.messages)
     told = play(
-        scene_of(people, loose, own=[0, 0]), "intersection", other=scene_of(people, loose, own=[0, 0]), points=2
+        target_of(people, loose, own=[0, 0]), "intersection", other=target_of(people, loose, own=[0, 0]), points=2
     )
     assert (told.figures["untold"], told.rows[0]["together_min"]) == (0, 2)
     assert not any("--other-audit" in message for message in told.messages)
@@ -204,16 +204,16 @@ def test_victims_whose_records_are_not_known_are_said():
 
 def test_the_same_seed_gives_the_same_whatever_the_threads():
     people = random_people(60, seed=4)
-    scene = open_scene(people, shoal.Shoal(k=2).anonymize(people))
-    other = open_scene(people, shoal.KScale(k=3).anonymize(people))
-    one = play(scene, "intersection", other=other, victims=30, seed=7, run=Run(threads=1))
-    assert play(scene, "intersection", other=other, victims=30, seed=7, run=Run(threads=3)) == one
-    assert play(scene, "intersection", other=other, victims=30, seed=8).rows != one.rows
+    target = open_target(people, shoal.Shoal(k=2).anonymize(people))
+    other = open_target(people, shoal.KScale(k=3).anonymize(people))
+    one = play(target, "intersection", other=other, victims=30, seed=7, run=Run(threads=1))
+    assert play(target, "intersection", other=other, victims=30, seed=7, run=Run(threads=3)) == one
+    assert play(target, "intersection", other=other, victims=30, seed=8).rows != one.rows
 
 
 def test_what_makes_no_sense():
-    scene = scene_of([[(1, 1, 1)]], [([(1, 1, 1, 1, 1, 1)], 1)])
+    target = target_of([[(1, 1, 1)]], [([(1, 1, 1, 1, 1, 1)], 1)])
     with pytest.raises(CannotCheck, match="--other"):
-        play(scene, "intersection")
+        play(target, "intersection")
     with pytest.raises(SettingsError, match="--points"):
-        play(scene, "intersection", other=scene, points=0)
+        play(target, "intersection", other=target, points=0)

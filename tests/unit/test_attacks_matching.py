@@ -12,7 +12,7 @@ from shoal.errors import TooLarge
 from shoal.run import Run
 from tests.draws import examples
 from tests.oracle import attacks as slow
-from tests.scenes import catalogue_of, original_of, random_crowd, random_records
+from tests.targets import catalogue_of, original_of, random_crowd, random_records
 
 SEEDS = st.integers(0, 10_000)
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
-from shoal.attacks import attack, open_scene, play
+from shoal.attacks import attack, open_target, play
 from shoal.attacks.features import FEATURES, victim_features
 from shoal.attacks.owner import owner_attack
 from shoal.attacks.posterior import Choices, contrasts, effective_sizes, expected_hits, fit, held_out_scores, posterior
@@ -25,9 +25,9 @@ from tests.people import random_people
 from tests.releases import people_of
 
 
-def pairs_of(scene):
-    everyone = np.arange(len(scene.people))
-    users, kinds = cover_pairs(scene.published, scene.records.unique, everyone)
+def pairs_of(target):
+    everyone = np.arange(len(target.people))
+    users, kinds = cover_pairs(target.published, target.records.unique, everyone)
     order = np.lexsort((kinds, users))
     return users[order], kinds[order]
 
@@ -44,14 +44,14 @@ def boxes_of(records, kind):
 @pytest.mark.parametrize("seed", range(4))
 def test_features_are_what_they_say(seed):
     people = random_people(30, seed=seed, slots=60, side=12, mean=5)
-    scene = open_scene(people, shoal.KScale(k=3, candidates=10).anonymize(people))
-    users, kinds = pairs_of(scene)
-    found = victim_features(scene.people, scene.records.unique, users, kinds)
+    target = open_target(people, shoal.KScale(k=3, candidates=10).anonymize(people))
+    users, kinds = pairs_of(target)
+    found = victim_features(target.people, target.records.unique, users, kinds)
     assert list(found) == list(FEATURES)
     for user in range(len(people)):
         mine = np.flatnonzero(users == user)
-        samples = samples_of(scene.people, user)
-        records = [boxes_of(scene.records.unique, kind) for kind in kinds[mine]]
+        samples = samples_of(target.people, user)
+        records = [boxes_of(target.records.unique, kind) for kind in kinds[mine]]
         shared = oracle.shared_times(samples, records)
         for row, boxes, others in zip(mine, records, shared, strict=True):
             assert oracle.covers(boxes, samples)
@@ -63,19 +63,19 @@ def test_features_are_what_they_say(seed):
 
 def test_features_need_nobody_else():
     people = random_people(40, seed=9, slots=60, side=12, mean=5)
-    scene = open_scene(people, shoal.KScale(k=3).anonymize(people))
-    users, kinds = pairs_of(scene)
-    all_of_them = victim_features(scene.people, scene.records.unique, users, kinds)
+    target = open_target(people, shoal.KScale(k=3).anonymize(people))
+    users, kinds = pairs_of(target)
+    all_of_them = victim_features(target.people, target.records.unique, users, kinds)
     mine = users == 17
-    hers = victim_features(scene.people, scene.records.unique, users[mine], kinds[mine])
+    hers = victim_features(target.people, target.records.unique, users[mine], kinds[mine])
     for name in FEATURES:
         np.testing.assert_array_equal(all_of_them[name][mine], hers[name])
 
 
 def test_blocks_change_nothing(monkeypatch):
     people = random_people(40, seed=8, slots=60, side=12, mean=5)
-    scene = open_scene(people, shoal.KScale(k=3).anonymize(people))
-    arguments = (scene.people, scene.records.unique, *pairs_of(scene))
+    target = open_target(people, shoal.KScale(k=3).anonymize(people))
+    arguments = (target.people, target.records.unique, *pairs_of(target))
     whole, rivals = victim_features(*arguments), rival_features(*arguments)
     for module in ("features", "rivals"):
         monkeypatch.setattr(f"shoal.attacks.{module}._SAMPLES", 50)
@@ -87,17 +87,17 @@ def test_blocks_change_nothing(monkeypatch):
 @pytest.mark.parametrize("k", [2, 4])
 def test_the_owner_regrets_nothing(k):
     people = random_people(50, seed=k, slots=80, side=10, mean=6)
-    scene = open_scene(people, shoal.KScale(k=k).anonymize(people))
-    users, kinds = pairs_of(scene)
-    found = rival_features(scene.people, scene.records.unique, users, kinds)
-    own = scene.records.groups[scene.own[users]] == kinds
+    target = open_target(people, shoal.KScale(k=k).anonymize(people))
+    users, kinds = pairs_of(target)
+    found = rival_features(target.people, target.records.unique, users, kinds)
+    own = target.records.groups[target.own[users]] == kinds
     assert found["no_regret"][own].all()
     assert not found["no_regret"][~own].all()
     for pair in range(0, len(users), 7):
         covered = users[kinds == kinds[pair]]
-        samples = [samples_of(scene.people, user) for user in covered]
+        samples = [samples_of(target.people, user) for user in covered]
         mine = samples.pop(int(np.flatnonzero(covered == users[pair])[0]))
-        boxes = boxes_of(scene.records.unique, kinds[pair])
+        boxes = boxes_of(target.records.unique, kinds[pair])
         paid = np.mean([oracle.cost(next(b for b in boxes if oracle.inside(b, s))) for s in mine])
         least = k_merge([mine, *samples], "owner")[1]
         assert found["regret"][pair] == pytest.approx(np.log(paid / least), abs=1e-9)
@@ -112,9 +112,9 @@ def test_the_owner_regrets_nothing(k):
 
 def test_a_record_of_many_is_not_merged_again(monkeypatch):
     people = random_people(30, seed=2, slots=40, side=5, mean=4)
-    scene = open_scene(people, shoal.KScale(k=5).anonymize(people))
+    target = open_target(people, shoal.KScale(k=5).anonymize(people))
     monkeypatch.setattr("shoal.attacks.rivals._MOST_MERGED", 4)
-    found = rival_features(scene.people, scene.records.unique, *pairs_of(scene))
+    found = rival_features(target.people, target.records.unique, *pairs_of(target))
     np.testing.assert_array_equal(found["merged"] > 0, found["reach"] <= np.log(4) + 1e-9)
     assert not found["regret"][found["merged"] == 0].any()
     assert 0 < found["merged"].sum() < len(found["merged"])
@@ -292,11 +292,11 @@ def test_random_owners_of_k_concealment():
 def test_identical_groups_give_one_over_their_size(k, knows):
     people = shoal.from_arrow(shoal.synthesize(users=120, scene="town", days=7, seed=2))
     release = shoal.Shoal(k=k, effort="quick").anonymize(people)
-    scene = open_scene(people, release)
-    outcome = play(scene, "owner", knows=knows)
-    size = scene.records.unique.weights[scene.records.groups[scene.own]]
+    target = open_target(people, release)
+    outcome = play(target, "owner", knows=knows)
+    size = target.records.unique.weights[target.records.groups[target.own]]
     assert size.min() >= k
-    assert len(pairs_of(scene)[0]) == len(people)  # nobody is in the record of another group by accident
+    assert len(pairs_of(target)[0]) == len(people)  # nobody is in the record of another group by accident
     assert [row["success"] for row in outcome.rows] == pytest.approx([float((1 / size).mean())] * len(outcome.rows))
     assert outcome.figures["effective_k_mean"] == pytest.approx(size.mean())
     assert outcome.figures["effective_k_below_half"] == 0
@@ -306,14 +306,19 @@ def test_identical_groups_give_one_over_their_size(k, knows):
 
 def test_nu_k_pick_tells_owners():
     people = shoal.from_arrow(shoal.synthesize(users=300, scene="town", days=7, seed=5))
-    scene = open_scene(people, shoal.KScale(k=3, candidates=60).anonymize(people))
-    outcome = play(scene, "owner", seed=3)
+    target = open_target(people, shoal.KScale(k=3, candidates=60).anonymize(people))
+    outcome = play(target, "owner", seed=3)
     assert outcome.rows[-1]["success_low"] > 0.5
     assert outcome.figures["effective_k_mean"] < 2.2
     assert outcome.rows[-1]["success"] >= max(row["success"] for row in outcome.rows) - 0.03
-    again = owner_attack(scene, seed=3, run=Run(threads=2))
+
+
+def test_a_seed_repeats_the_attack_on_any_number_of_threads():
+    target = open_target(*planted(30, 4))
+    outcome = play(target, "owner", seed=3)
+    again = owner_attack(target, seed=3, run=Run(threads=2))
     assert again.to_dict() == outcome.to_dict()
-    assert play(scene, "owner", seed=4, victims=100).victims == 100
+    assert play(target, "owner", seed=4, victims=100).victims == 100
 
 
 def test_those_who_are_not_covered_by_their_own_record_count_as_not_told():

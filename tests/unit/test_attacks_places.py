@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
-from shoal.attacks import open_scene, play
+from shoal.attacks import open_target, play
 from shoal.errors import CannotCheck, SettingsError, TooLarge
 from shoal.run import Run
 from tests.draws import examples
 from tests.oracle import attacks as slow
 from tests.people import random_people
-from tests.scenes import GRID, random_crowd, random_records, scene_of
+from tests.targets import GRID, random_crowd, random_records, target_of
 
 WEEK = 7 * 24 * 6  # in slots of ten minutes
 # Kathmandu is off by 5:45, Dublin changes its clocks within the week.
@@ -36,7 +36,7 @@ def shifted(people, records):
 @given(st.integers(0, 10_000))
 def test_top_locations_are_those_of_plain_loops(seed):
     people, records = random_crowd(seed, side=3, most=12), random_records(seed, side=3, records=9)
-    outcome = play(scene_of(people, records), "top-locations", victims=6, seed=seed)
+    outcome = play(target_of(people, records), "top-locations", victims=6, seed=seed)
     victims = victims_of(np.arange(len(people)), seed, 6, 3)
     for row in outcome.rows:
         tops = [slow.top_cells(samples, row["locations"]) for samples in people]
@@ -61,12 +61,12 @@ def test_home_and_work_are_those_of_plain_loops(seed, tz):
     )
     places = [slow.home_and_work(samples, GRID.slot_s, tz) for samples in people]
     both = [user for user, (home, work) in enumerate(places) if home and work]
-    scene = scene_of(people, records, tz=tz)
+    target = target_of(people, records, tz=tz)
     if not both:
         with pytest.raises(CannotCheck, match="--tz"):
-            play(scene, "home-work", victims=6, seed=seed)
+            play(target, "home-work", victims=6, seed=seed)
         return
-    outcome = play(scene, "home-work", victims=6, seed=seed)
+    outcome = play(target, "home-work", victims=6, seed=seed)
     victims = victims_of(np.array(both), seed, 6, 4)
     times = [t for samples in people for t, _, _ in samples]
     for row, parts in zip(outcome.rows, ([0], [1], [0, 1]), strict=True):
@@ -93,26 +93,26 @@ def test_home_and_work_are_those_of_plain_loops(seed, tz):
     assert [row["known"] for row in outcome.rows] == ["home", "work", "home and work"]
 
 
-@pytest.mark.parametrize("attack", ["top-locations", "home-work"])
+@pytest.mark.parametrize("attack", ["top-locations", "home-work", "points", "window"])
 def test_the_same_seed_gives_the_same_whatever_the_threads(attack):
     people = random_people(60, seed=4, slots=3 * 1440)
-    scene = open_scene(people, shoal.Shoal(k=3).anonymize(people))
-    one = play(scene, attack, victims=30, seed=7, run=Run(threads=1))
-    assert play(scene, attack, victims=30, seed=7, run=Run(threads=3)) == one
-    assert play(scene, attack, victims=30, seed=8).rows != one.rows
+    target = open_target(people, shoal.Shoal(k=3).anonymize(people))
+    one = play(target, attack, victims=30, seed=7, run=Run(threads=1))
+    assert play(target, attack, victims=30, seed=7, run=Run(threads=3)) == one
+    assert play(target, attack, victims=30, seed=8).rows != one.rows
     assert one.ok
     assert all(row["candidates_min"] >= 3 for row in one.rows)
 
 
 def test_a_number_of_places():
-    scene = scene_of([[(1, 1, 1), (2, 1, 1), (3, 2, 2)]], [([(1, 3, 1, 2, 1, 2)], 1)])
-    (row,) = play(scene, "top-locations", locations=2).rows
+    target = target_of([[(1, 1, 1), (2, 1, 1), (3, 2, 2)]], [([(1, 3, 1, 2, 1, 2)], 1)])
+    (row,) = play(target, "top-locations", locations=2).rows
     assert (row["locations"], row["success"], row["control"]) == (2, 1.0, 1.0)
     with pytest.raises(SettingsError, match="--locations"):
-        play(scene, "top-locations", locations=0)
+        play(target, "top-locations", locations=0)
 
 
 def test_a_period_too_long_to_tell_the_hours():
     people = [[(-(2**30), 1, 1), (2**30, 1, 1)]]
     with pytest.raises(TooLarge, match="--period"):
-        play(scene_of(people, [([(0, 3, 1, 2, 1, 2)], 1)]), "home-work")
+        play(target_of(people, [([(0, 3, 1, 2, 1, 2)], 1)]), "home-work")

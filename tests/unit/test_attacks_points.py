@@ -8,23 +8,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
-from shoal.attacks import open_scene, play
+from shoal.attacks import play
 from shoal.attacks.knowledge import shuffled
 from shoal.claim import Claim
 from shoal.errors import CannotCheck, SettingsError
-from shoal.run import Run
 from tests.draws import examples
 from tests.oracle import attacks as slow
 from tests.people import random_people
 from tests.releases import grouped, ring, toy_people
-from tests.scenes import covering_records, random_crowd, random_records, scene_of
+from tests.targets import covering_records, random_crowd, random_records, target_of
 
 
-def known_points(scene, outcome, seed):
+def known_points(target, outcome, seed):
     """What the attack drew, user by user: the victims, and their samples in the order in which they become known."""
     chance = np.random.default_rng([seed, 1])
-    victims = np.sort(chance.permutation(np.flatnonzero(scene.published.counts > 0))[: outcome.victims])
-    known = shuffled(scene.published, victims, chance)
+    victims = np.sort(chance.permutation(np.flatnonzero(target.published.counts > 0))[: outcome.victims])
+    known = shuffled(target.published, victims, chance)
     points = list(zip(known.t.tolist(), known.x.tolist(), known.y.tolist(), strict=True))
     return victims.tolist(), [points[a:b] for a, b in pairwise(known.offsets)]
 
@@ -33,9 +32,9 @@ def known_points(scene, outcome, seed):
 @given(st.integers(0, 10_000))
 def test_rows_are_those_of_plain_loops(seed):
     people, records = random_crowd(seed), random_records(seed)
-    scene = scene_of(people, records)
-    outcome = play(scene, "points", victims=6, seed=seed)
-    _, known = known_points(scene, outcome, seed)
+    target = target_of(people, records)
+    outcome = play(target, "points", victims=6, seed=seed)
+    _, known = known_points(target, outcome, seed)
     for row in outcome.rows:
         counts = [slow.count(records, slow.candidates(records, one[: row["points"]])) for one in known]
         control = [len(slow.raw_candidates(people, one[: row["points"]])) for one in known]
@@ -49,7 +48,7 @@ def test_rows_are_those_of_plain_loops(seed):
 
 def test_what_is_known_grows():
     people = random_crowd(5, users=30)
-    outcome = play(scene_of(people, covering_records(people, [range(30)])), "points", victims=20)
+    outcome = play(target_of(people, covering_records(people, [range(30)])), "points", victims=20)
     assert [row["points"] for row in outcome.rows] == list(range(1, 11))
     control = [row["control_candidates_mean"] for row in outcome.rows]
     assert control == sorted(control, reverse=True)
@@ -58,8 +57,8 @@ def test_what_is_known_grows():
 
 def test_what_is_known_are_samples_of_the_victim():
     people = random_crowd(4, users=12)
-    scene = scene_of(people, covering_records(people, [range(12)]))
-    victims, known = known_points(scene, play(scene, "points", victims=12), 0)
+    target = target_of(people, covering_records(people, [range(12)]))
+    victims, known = known_points(target, play(target, "points", victims=12), 0)
     assert victims == list(range(12))
     assert [sorted(one) for one in known] == people
 
@@ -98,28 +97,28 @@ def test_a_broken_release_is_said_to_be_broken(tmp_path):
 def test_somebody_who_is_not_found_breaks_the_promise_too():
     people = [[(1, 1, 1)], [(2, 2, 2)], [(9, 9, 9)]]
     records = [([(1, 2, 1, 2, 1, 2)], 2)]
-    assert play(scene_of(people, records, k=2), "points").failures
-    assert not play(scene_of(people, records, k=2, suppressed=True), "points").failures
-    told = play(scene_of(people, records, k=2, suppressed=True, own=[0, 0, -1]), "points")
+    assert play(target_of(people, records, k=2), "points").failures
+    assert not play(target_of(people, records, k=2, suppressed=True), "points").failures
+    told = play(target_of(people, records, k=2, suppressed=True, own=[0, 0, -1]), "points")
     assert (told.victims, told.ok) == (2, True)
-    wrong = play(scene_of(people, records, k=3, suppressed=True, own=[0, 0, -1]), "points")
+    wrong = play(target_of(people, records, k=3, suppressed=True, own=[0, 0, -1]), "points")
     assert not wrong.ok
 
 
 def test_only_published_samples_are_known_where_the_audit_tells():
     people = [[(1, 1, 1), (7, 7, 7)], [(2, 2, 2)]]
     records = [([(1, 2, 1, 2, 1, 2)], 2)]
-    scene = scene_of(people, records, k=2, suppressed=True, own=[0, 0])
-    assert play(scene, "points").rows[-1]["not_found"] == 0
-    assert play(scene_of(people, records, k=2, suppressed=True), "points").rows[-1]["not_found"] == 0.5
+    target = target_of(people, records, k=2, suppressed=True, own=[0, 0])
+    assert play(target, "points").rows[-1]["not_found"] == 0
+    assert play(target_of(people, records, k=2, suppressed=True), "points").rows[-1]["not_found"] == 0.5
 
 
 def test_claims_that_promise_less_are_not_broken_by_points():
     people = [[(1, 1, 1)], [(2, 2, 2)]]
     records = [([(1, 1, 1, 1, 1, 1)], 1), ([(2, 2, 2, 2, 2, 2)], 1)]
-    assert play(scene_of(people, records, k=2, claim=Claim("kte-cover", k=2, tau_s=60)), "points").ok
-    assert play(scene_of(people, records, claim=Claim("none", why="unclaimed")), "points").ok
-    assert not play(scene_of(people, records, k=2, claim=Claim("none", why="research")), "points").ok
+    assert play(target_of(people, records, k=2, claim=Claim("kte-cover", k=2, tau_s=60)), "points").ok
+    assert play(target_of(people, records, claim=Claim("none", why="unclaimed")), "points").ok
+    assert not play(target_of(people, records, k=2, claim=Claim("none", why="research")), "points").ok
 
 
 def test_identical_records_and_compact_ones_count_alike(tmp_path):
@@ -133,29 +132,21 @@ def test_identical_records_and_compact_ones_count_alike(tmp_path):
     assert outcomes[0] == outcomes[1]
 
 
-def test_the_same_seed_gives_the_same_whatever_the_threads():
-    people = random_people(80, seed=4)
-    scene = open_scene(people, shoal.Shoal(k=2).anonymize(people))
-    one = play(scene, "points", victims=30, seed=7, run=Run(threads=1))
-    assert play(scene, "points", victims=30, seed=7, run=Run(threads=3)) == one
-    assert play(scene, "points", victims=30, seed=8).rows != one.rows
-
-
 def test_victims_are_no_more_than_there_are():
     people = random_crowd(1, users=5)
-    outcome = play(scene_of(people, covering_records(people, [range(5)])), "points", points=2, victims=1000)
+    outcome = play(target_of(people, covering_records(people, [range(5)])), "points", points=2, victims=1000)
     assert outcome.victims == outcome.rows[0]["victims"] == 5
 
 
 def test_what_makes_no_sense():
     people = random_crowd(1, users=5)
-    scene = scene_of(people, covering_records(people, [range(5)]))
+    target = target_of(people, covering_records(people, [range(5)]))
     with pytest.raises(SettingsError, match="--points 4"):
-        play(scene, "points", points=0)
+        play(target, "points", points=0)
     with pytest.raises(SettingsError, match="--victims"):
-        play(scene, "points", victims=0)
+        play(target, "points", victims=0)
     with pytest.raises(CannotCheck, match="nobody"):
-        play(scene_of(people, covering_records(people, [range(5)]), own=[-1] * 5), "points")
+        play(target_of(people, covering_records(people, [range(5)]), own=[-1] * 5), "points")
 
 
 @pytest.mark.parametrize(

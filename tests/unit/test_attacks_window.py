@@ -6,15 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
-from shoal.attacks import open_scene, play
+from shoal.attacks import play
 from shoal.claim import Claim
 from shoal.errors import SettingsError
-from shoal.run import Run
 from tests.draws import examples
 from tests.oracle import attacks as slow
-from tests.people import random_people
 from tests.releases import grouped, ring, toy_people
-from tests.scenes import random_crowd, random_records, scene_of
+from tests.targets import random_crowd, random_records, target_of
 
 HOUR = 3600
 SLOTS = 6  # of an hour, in slots of ten minutes
@@ -34,7 +32,7 @@ def drawn_windows(people, seed, n, slots):
 @given(st.integers(0, 10_000), st.integers(1, 12))
 def test_rows_are_those_of_plain_loops(seed, hours):
     people, records = random_crowd(seed, users=10), random_records(seed, records=9)
-    outcome = play(scene_of(people, records), "window", victims=7, seed=seed, tau_s=hours * HOUR, epsilon_s=HOUR)
+    outcome = play(target_of(people, records), "window", victims=7, seed=seed, tau_s=hours * HOUR, epsilon_s=HOUR)
     counts, control, learned, runs, sides, slots = [], [], [], [], [], []
     raw_learned = []
     for victim, first, last in drawn_windows(people, seed, 7, hours * SLOTS):
@@ -83,11 +81,11 @@ def test_an_empty_box_inside_the_window_rules_a_record_out():
     people = [[(10, 1, 1), (30, 1, 1)], [(10, 1, 1), (12, 5, 5), (30, 1, 1)]]
     tight = [(10, 10, 1, 1, 1, 1), (30, 30, 1, 1, 1, 1)]
     other = [(10, 10, 1, 1, 1, 1), (12, 12, 5, 5, 5, 5), (30, 30, 1, 1, 1, 1)]
-    row = play(scene_of(people[:1], [(tight, 1), (other, 1)]), "window", tau_s=HOUR).rows[0]
+    row = play(target_of(people[:1], [(tight, 1), (other, 1)]), "window", tau_s=HOUR).rows[0]
     assert (row["candidates_mean"], row["success"]) in {(1.0, 1.0), (2.0, 0.0)}
     assert (
         {  # only if the window starts at the first sample does it hold the box at slot 12
-            play(scene_of(people[:1], [(tight, 1), (other, 1)]), "window", tau_s=HOUR, seed=seed).rows[0][
+            play(target_of(people[:1], [(tight, 1), (other, 1)]), "window", tau_s=HOUR, seed=seed).rows[0][
                 "candidates_mean"
             ]
             for seed in range(20)
@@ -99,7 +97,7 @@ def test_an_empty_box_inside_the_window_rules_a_record_out():
 def test_what_all_members_share_is_learned():
     people = [[(10, 1, 1), (30, 1, 1), (60, 4, 4)], [(11, 2, 1), (31, 1, 1), (59, 3, 4)]]
     record = [(10, 11, 1, 2, 1, 1), (30, 31, 1, 1, 1, 1), (59, 60, 3, 4, 4, 4)]
-    row = play(scene_of(people, [(record, 2)], k=2), "window", tau_s=600).rows[0]
+    row = play(target_of(people, [(record, 2)], k=2), "window", tau_s=600).rows[0]
     assert (row["candidates_min"], row["learned"], row["control_learned"]) == (2, 1.0, 1.0)
     assert row["side_km_median"] <= 0.15
     assert row["control_side_km_median"] == 0.1
@@ -116,20 +114,12 @@ def test_a_broken_release_is_said_to_be_broken(tmp_path):
 def test_a_claim_about_windows_is_held_to_windows_no_longer():
     people = [[(1, 1, 1), (40, 1, 1)], [(2, 2, 2), (41, 1, 1)]]
     records = [([(1, 1, 1, 1, 1, 1), (40, 40, 1, 1, 1, 1)], 1), ([(2, 2, 2, 2, 2, 2), (41, 41, 1, 1, 1, 1)], 1)]
-    scene = scene_of(people, records, k=2, claim=Claim("kte-cover", k=2, tau_s=2 * HOUR))
-    assert not play(scene, "window", tau_s=2 * HOUR).ok
-    assert play(scene, "window", tau_s=3 * HOUR).ok
-
-
-def test_the_same_seed_gives_the_same_whatever_the_threads():
-    people = random_people(60, seed=4)
-    scene = open_scene(people, shoal.KScale(k=2).anonymize(people))
-    one = play(scene, "window", victims=30, seed=7, run=Run(threads=1))
-    assert play(scene, "window", victims=30, seed=7, run=Run(threads=3)) == one
-    assert play(scene, "window", victims=30, seed=8).rows != one.rows
+    target = target_of(people, records, k=2, claim=Claim("kte-cover", k=2, tau_s=2 * HOUR))
+    assert not play(target, "window", tau_s=2 * HOUR).ok
+    assert play(target, "window", tau_s=3 * HOUR).ok
 
 
 @pytest.mark.parametrize("wrong", [{"tau_s": 0}, {"epsilon_s": -1}])
 def test_what_makes_no_sense(wrong):
     with pytest.raises(SettingsError, match="--tau"):
-        play(scene_of([[(1, 1, 1)]], [([(1, 1, 1, 1, 1, 1)], 1)]), "window", **wrong)
+        play(target_of([[(1, 1, 1)]], [([(1, 1, 1, 1, 1, 1)], 1)]), "window", **wrong)

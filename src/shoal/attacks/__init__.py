@@ -11,7 +11,7 @@ from shoal.attacks.owner import OWNER
 from shoal.attacks.places import HOME_WORK, TOP_LOCATIONS
 from shoal.attacks.poi import POI
 from shoal.attacks.points import POINTS
-from shoal.attacks.scene import Scene, open_scene
+from shoal.attacks.target import Target, open_target
 from shoal.attacks.window import WINDOW
 from shoal.errors import CannotCheck, SettingsError
 from shoal.reading.options import ReadOptions, read_options
@@ -36,12 +36,12 @@ __all__ = [
     "AttackSetting",
     "Outcome",
     "Pairs",
-    "Scene",
+    "Target",
     "attack",
     "known_attacks",
     "open_pairs",
     "open_release",
-    "open_scene",
+    "open_target",
     "play",
 ]
 
@@ -76,15 +76,43 @@ def attack(
 ) -> Outcome:
     """Play an adversary against a release, and return how often they win.
 
-    Input: the original and the release (files, or in memory), which attack (see `ATTACKS`), how many victims to draw
-    and the seed of all draws. `audit` says who owns each record: some attacks are scored with it. `other` is a second
-    release, for `intersection`; it is of the same original unless `other_original` is given. The arguments from
-    `points` to `match_m` are settings of single attacks; None means their default. The reading `options` of the release
-    may also be given as keywords (`tz="Africa/Dakar"`).
-    Output: an Outcome. Raises SettingsError for an unknown attack or setting, and CannotCheck if something can't be
-    read or is missing.
-    Guarantee: the outcome is the same for the same seed, with any number of threads. Cost: reading both, then the
-    cost of the attack: minutes for 100,000 people.
+    Parameters
+    ----------
+    original, release
+        The data that the release was made from, and the release: files, or objects in memory.
+    attack
+        The name of the attack, e.g. `"points"`; `shoal.attacks.ATTACKS` has them all, and docs/attacks.md explains
+        them.
+    victims, seed
+        How many people to draw, and the seed of all draws.
+    audit
+        The private audit file, which says who owns each record. Some attacks need it to know which guesses are right.
+    k
+        The k that the release should keep, if the release does not state one.
+    other, other_original, other_audit
+        For `intersection`: a second release, the data it was made from (by default the same original) and its audit.
+    points, locations, tau_s, epsilon_s, knows, diameter_m, stay_s, match_m
+        Settings of single attacks; None for the default.
+    options, **reading
+        The reading options that the release was made with, as an object or as keywords (`tz="Africa/Dakar"`).
+    run
+        Threads, memory and the folder for temporary files.
+
+    Returns
+    -------
+    Outcome
+        The table of results, and the promises that the release broke.
+
+    Raises
+    ------
+    SettingsError
+        The attack or a setting is unknown.
+    CannotCheck
+        Something is missing or can't be read.
+
+    Guarantee: the outcome is the same for the same seed, with any number of threads.
+
+    Cost: that of reading both, and that of the attack: minutes for 100,000 people.
 
     >>> import shoal
     >>> people = shoal.from_arrow(shoal.synthesize(users=60, scene="town", days=3, seed=1))
@@ -105,19 +133,19 @@ def attack(
             raise CannotCheck(f"the attack {attack} is about places and times as they are; give files, or Traces")
         pairs = open_pairs(original, release, audit=audit, **how)
         return play(pairs, attack, victims=victims, seed=seed, run=run, **given)
-    scene = open_scene(original, release, audit=audit, k=k, **how)  # type: ignore[arg-type]
+    target = open_target(original, release, audit=audit, k=k, **how)  # type: ignore[arg-type]
     if other is not None:
         if not entry.needs_other:
             raise SettingsError(f"the attack {attack} takes one release; leave out the other one")
         second = original if other_original is None else other_original
-        given["other"] = open_scene(second, other, audit=other_audit, **how)  # type: ignore[arg-type]
-    return play(scene, attack, victims=victims, seed=seed, run=run, **given)
+        given["other"] = open_target(second, other, audit=other_audit, **how)  # type: ignore[arg-type]
+    return play(target, attack, victims=victims, seed=seed, run=run, **given)
 
 
 def play(
-    scene: Scene | Pairs, attack: str, *, victims: int = 1000, seed: int = 0, run: Run = LOCAL, **settings: Any
+    target: Target | Pairs, attack: str, *, victims: int = 1000, seed: int = 0, run: Run = LOCAL, **settings: Any
 ) -> Outcome:
-    """Play one attack on an open scene; settings of other attacks are accepted only if they are None."""
+    """Play one attack on an open target; settings of other attacks are accepted only if they are None."""
     entry = _entry(attack)
     if seed < 0:
         raise SettingsError("the seed must not be negative; give e.g. --seed 1")
@@ -125,18 +153,18 @@ def play(
     if strange:
         raise SettingsError(f"the attack {attack} has no setting {', '.join(strange)}")
     given = {name: value for name, value in settings.items() if value is not None}
-    if entry.on_traces != isinstance(scene, Pairs):
+    if entry.on_traces != isinstance(target, Pairs):
         raise CannotCheck(f"the attack {attack} is played on {'traces' if entry.on_traces else 'boxes'}; open those")
-    if entry.needs_audit and isinstance(scene, Scene):
-        scene.require_audit(attack)
+    if entry.needs_audit and isinstance(target, Target):
+        target.require_audit(attack)
     if entry.needs_other and "other" not in given:
         raise CannotCheck(f"the attack {attack} needs a second release; give --other")
-    return entry.run(scene, victims=victims, seed=seed, run=run, **given)
+    return entry.run(target, victims=victims, seed=seed, run=run, **given)
 
 
-def known_attacks(scene: Scene, *, other: bool = False) -> list[str]:
+def known_attacks(target: Target, *, other: bool = False) -> list[str]:
     """Return the attacks on boxes that can be played with the audit and the second release that are there."""
-    audit = scene.own is not None
+    audit = target.own is not None
     return [
         name
         for name, entry in ATTACKS.items()

@@ -11,18 +11,19 @@ import pyarrow.compute as pc
 from shoal.attacks.knowledge import anyone, first_known, percent, promised, shuffled
 from shoal.attacks.matching import count_people
 from shoal.attacks.outcome import Attack, AttackSetting, Outcome, crowd, rate
-from shoal.attacks.scene import draw_victims
+from shoal.attacks.target import draw_victims
 from shoal.errors import CannotCheck, SettingsError
 from shoal.jit import jit
 from shoal.run import LOCAL, Run
 from shoal.seen.arrays import blocks, distinct, spread, starts_of
 from shoal.seen.index import covering, index_rarest
+from shoal.streams import Stream, draw_from
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.attacks.matching import KnownPoints
-    from shoal.attacks.scene import Scene
+    from shoal.attacks.target import Target
     from shoal.jit import Ints
 
 __all__ = ["INTERSECTION", "intersection_attack"]
@@ -32,13 +33,13 @@ _BLOCK = 50  # victims at a time, and in one call of the kernel
 
 
 class _Side(NamedTuple):
-    """One of the releases: its scene, the victims in it, and which kinds each of the common people may be.
+    """One of the releases: its target, the victims in it, and which kinds each of the common people may be.
 
     Person p, who is in both, has `kinds[offsets[p]:offsets[p + 1]]`: their own kind if the audit says it, else all
     kinds that cover them.
     """
 
-    scene: Scene
+    target: Target
     victims: NDArray[np.int64]
     offsets: NDArray[np.int64]
     kinds: NDArray[np.int64]
@@ -73,7 +74,7 @@ class _Lists(NamedTuple):
 
 
 def intersection_attack(
-    scene: Scene, *, other: Scene, victims: int = 1000, seed: int = 0, points: int | None = None, run: Run = LOCAL
+    target: Target, *, other: Target, victims: int = 1000, seed: int = 0, points: int | None = None, run: Run = LOCAL
 ) -> Outcome:
     """Look for people in two releases at once, by `points` random samples known of them (None: 2, 4, 10).
 
@@ -90,14 +91,14 @@ def intersection_attack(
     """
     if points is not None and points < 1:
         raise SettingsError("the adversary must know at least one point; give e.g. --points 4")
-    if scene.grid.crs != other.grid.crs:
+    if target.grid.crs != other.grid.crs:
         raise CannotCheck("the two releases are in different CRS, so their boxes can't be intersected")
-    chance = np.random.default_rng([seed, 5])
+    chance = draw_from(seed, Stream.TWO_RELEASES)
     with run.stage("who is in both releases"):
-        here, there = _common(scene, other)
+        here, there = _common(target, other)
         chosen = draw_victims(np.arange(len(here)), victims, chance)
-        sides = [_side(*pair, chosen, run) for pair in ((scene, here), (other, there))]
-    known = [shuffled(side.scene.published, side.victims, np.random.default_rng([seed, 6])) for side in sides]
+        sides = [_side(*pair, chosen, run) for pair in ((target, here), (other, there))]
+    known = [shuffled(side.target.published, side.victims, draw_from(seed, Stream.KNOWN_IN_BOTH)) for side in sides]
     rows = []
     numbers = _POINTS if points is None else (points,)
     with run.stage("attack intersection", len(numbers)) as advance:
@@ -105,17 +106,17 @@ def intersection_attack(
             some = [first_known(one, number) for one in known]
             rows.append({"points": number, **_row(sides, some, len(here), run)})
             advance(1)
-    figures = promised(scene) | {"other_claim": str(other.claim), "other_k": other.k, "users_in_both": len(here)}
+    figures = promised(target) | {"other_claim": str(other.claim), "other_k": other.k, "users_in_both": len(here)}
     figures |= {"untold": _untold(sides, chosen), **_precision(sides, chosen)}
     settings = {"points": points, "victims": victims, "seed": seed}
     return Outcome("intersection", settings, len(chosen), rows, figures, _messages(rows[-1], figures))
 
 
-def _common(scene: Scene, other: Scene) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _common(target: Target, other: Target) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the people who can be attacked in both releases, by their index in each."""
-    here, there = anyone(scene), anyone(other)
+    here, there = anyone(target), anyone(other)
     mine, theirs = (
-        one.people.labels.cast(pa.large_string()).take(pa.array(who)) for one, who in ((scene, here), (other, there))
+        one.people.labels.cast(pa.large_string()).take(pa.array(who)) for one, who in ((target, here), (other, there))
     )
     place = pc.fill_null(pc.index_in(mine, value_set=theirs), -1).to_numpy(zero_copy_only=False)
     if not (place >= 0).any():
@@ -123,17 +124,17 @@ def _common(scene: Scene, other: Scene) -> tuple[NDArray[np.int64], NDArray[np.i
     return here[place >= 0], there[place[place >= 0]]
 
 
-def _side(scene: Scene, people: NDArray[np.int64], chosen: NDArray[np.int64], run: Run) -> _Side:
-    if scene.own is not None:
-        kinds = scene.records.groups[scene.own[people]]
-        return _Side(scene, people[chosen], np.arange(len(people) + 1), kinds)
-    records = scene.records.unique
+def _side(target: Target, people: NDArray[np.int64], chosen: NDArray[np.int64], run: Run) -> _Side:
+    if target.own is not None:
+        kinds = target.records.groups[target.own[people]]
+        return _Side(target, people[chosen], np.arange(len(people) + 1), kinds)
+    records = target.records.unique
     order = np.argsort(people)
-    index = index_rarest(records, scene.people, run=run)
-    found = covering(scene.people, index, people[order], run=run)
+    index = index_rarest(records, target.people, run=run)
+    found = covering(target.people, index, people[order], run=run)
     person = order[np.searchsorted(people[order], found.user)]
     by_person = np.lexsort((found.record, person))
-    return _Side(scene, people[chosen], starts_of(np.bincount(person, minlength=len(people))), found.record[by_person])
+    return _Side(target, people[chosen], starts_of(np.bincount(person, minlength=len(people))), found.record[by_person])
 
 
 def _untold(sides: list[_Side], chosen: NDArray[np.int64]) -> float:
@@ -148,19 +149,19 @@ def _row(sides: list[_Side], known: list[KnownPoints], n_people: int, run: Run) 
     counts = [np.zeros(n, dtype=np.int64) for _ in sides]
     left, together = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
     by_kind = [_people_of(side) for side in sides]
-    boxes = [_boxes(side.scene) for side in sides]
+    boxes = [_boxes(side.target) for side in sides]
     for start in range(0, n, _BLOCK):
         part = slice(start, min(start + _BLOCK, n))
         found = [
-            side.scene.matcher.holders(one.part(part.start, part.stop), run=run)
+            side.target.matcher.holders(one.part(part.start, part.stop), run=run)
             for side, one in zip(sides, known, strict=True)
         ]
-        weights = [side.scene.matcher.weights[kinds] for side, (_, kinds) in zip(sides, found, strict=True)]
+        weights = [side.target.matcher.weights[kinds] for side, (_, kinds) in zip(sides, found, strict=True)]
         for total, (offsets, _), weight in zip(counts, found, weights, strict=True):
             total[part] = _sums(offsets, weight)
-        left[part] = _linked(boxes, found, weights, run, strict=[not side.scene.suppressed for side in sides])
+        left[part] = _linked(boxes, found, weights, run, strict=[not side.target.suppressed for side in sides])
         together[part] = _together(by_kind, found, n_people)
-    control = count_people(sides[0].scene.raw, known[0], run=run)
+    control = count_people(sides[0].target.raw, known[0], run=run)
     missing = (counts[0] == 0) | (counts[1] == 0)
     row: dict[str, Any] = {"victims": n, **rate("success", int((together == 1).sum()), n)}
     row |= {"not_found": float(missing.mean()), **crowd(counts[0]), **crowd(counts[1], "other_candidates")}
@@ -176,7 +177,7 @@ def _sums(offsets: NDArray[np.int64], values: NDArray[np.int64]) -> NDArray[np.i
 def _people_of(side: _Side) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the people of each kind: (offsets, people)."""
     person = spread(np.diff(side.offsets))
-    counts = np.bincount(side.kinds, minlength=len(side.scene.records.unique))
+    counts = np.bincount(side.kinds, minlength=len(side.target.records.unique))
     return starts_of(counts), person[np.argsort(side.kinds, kind="stable")]
 
 
@@ -196,11 +197,11 @@ def _together(
     return np.bincount(both // n_people, minlength=len(found[0][0]) - 1)
 
 
-def _boxes(scene: Scene) -> _Boxes:
-    records, slot_s = scene.records.unique, scene.grid.slot_s
+def _boxes(target: Target) -> _Boxes:
+    records, slot_s = target.records.unique, target.grid.slot_s
     t = records.boxes[records.sound[spread(records.counts)]][:, :2]
     start, end = int(t[:, 0].min()) * slot_s, (int(t[:, 1].max()) + 1) * slot_s
-    return _Boxes(records.offsets, records.boxes, records.sound, scene.grid.cell_m, slot_s, start, end)
+    return _Boxes(records.offsets, records.boxes, records.sound, target.grid.cell_m, slot_s, start, end)
 
 
 def _linked(
@@ -298,10 +299,10 @@ def _precision(sides: list[_Side], chosen: NDArray[np.int64]) -> dict[str, float
 
     Samples are those of the first original. Every pair of kinds that a victim may be has the same weight.
     """
-    scene = sides[0].scene
+    target = sides[0].target
     sums, total = np.zeros((3, 2)), 0
     sizes = [np.diff(side.offsets)[chosen] for side in sides]
-    samples = scene.published.counts[sides[0].victims]
+    samples = target.published.counts[sides[0].victims]
     for part in blocks(sizes[0] * sizes[1] * samples):
         boxes = _common_boxes(sides, chosen[part], sides[0].victims[part])
         total += len(boxes[0])
@@ -325,7 +326,7 @@ def _precision(sides: list[_Side], chosen: NDArray[np.int64]) -> dict[str, float
 def _common_boxes(sides: list[_Side], chosen: NDArray[np.int64], victims: NDArray[np.int64]) -> list[NDArray[np.int64]]:
     """Return the two boxes (half-open, seconds and metres) for each victim, pair of kinds and sample that both hold."""
     first, second = (np.diff(side.offsets)[chosen] for side in sides)
-    people = sides[0].scene.published
+    people = sides[0].target.published
     n = first * second * people.counts[victims]
     who = spread(n)
     place = np.arange(len(who)) - starts_of(n)[:-1][who]
@@ -334,19 +335,19 @@ def _common_boxes(sides: list[_Side], chosen: NDArray[np.int64], victims: NDArra
     held, boxes = np.ones(len(who), dtype=bool), []
     for side, number in zip(sides, np.divmod(place, second[who]), strict=True):
         kind = side.kinds[side.offsets[chosen][who] + number]
-        at = _on_grid(people, row, sides[0].scene, side.scene)
-        box = side.scene.matcher.find(kind, *at)
+        at = _on_grid(people, row, sides[0].target, side.target)
+        box = side.target.matcher.find(kind, *at)
         held &= box >= 0
-        edges = side.scene.matcher.boxes(np.maximum(box, 0))
+        edges = side.target.matcher.boxes(np.maximum(box, 0))
         edges[:, 1::2] += 1
-        edges *= np.repeat([side.scene.grid.slot_s, side.scene.grid.cell_m, side.scene.grid.cell_m], 2)
+        edges *= np.repeat([side.target.grid.slot_s, side.target.grid.cell_m, side.target.grid.cell_m], 2)
         boxes.append(edges)
     return [edges[held] for edges in boxes]
 
 
-def _on_grid(people: Any, row: NDArray[np.int64], scene: Scene, other: Scene) -> list[NDArray[np.int64]]:
-    """Return the middles of samples of one scene as granules of another's grid."""
-    sizes = [(scene.grid.slot_s, other.grid.slot_s), *[(scene.grid.cell_m, other.grid.cell_m)] * 2]
+def _on_grid(people: Any, row: NDArray[np.int64], target: Target, other: Target) -> list[NDArray[np.int64]]:
+    """Return the middles of samples of one target as granules of another's grid."""
+    sizes = [(target.grid.slot_s, other.grid.slot_s), *[(target.grid.cell_m, other.grid.cell_m)] * 2]
     columns = (people.t[row], people.x[row], people.y[row])
     return [
         (column.astype(np.int64) * 2 + 1) * mine // (2 * theirs)
@@ -356,28 +357,29 @@ def _on_grid(people: Any, row: NDArray[np.int64], scene: Scene, other: Scene) ->
 
 def _messages(row: dict[str, Any], figures: dict[str, Any]) -> tuple[str, ...]:
     found = (
-        f"Knowing {row['points']} random points of a person who is in both releases, "
+        f"Suppose {row['points']} random points are known of a person who is in both releases. Then "
         f"{row['candidates_median'] or 0:,.0f} people (median) are candidates in the first and "
         f"{row['other_candidates_median'] or 0:,.0f} in the second. {row['together_median'] or 0:,.0f} are candidates "
         f"in both, and {percent(row['success'])} of victims are alone there (raw data: {percent(row['control'])})."
     )
     linked = (
-        f"Linking candidates whose boxes fit each other, the adversary sees "
-        f"{row['left_median'] or 0:,.0f} people left (median), and one in {percent(row['left_alone'])} of cases."
+        f"An adversary who links candidates whose boxes fit each other sees {row['left_median'] or 0:,.0f} people left "
+        f"(median), and a single one in {percent(row['left_alone'])} of cases."
     )
     said = [found, linked]
     if figures["side_km_both"] is not None:
         said.append(
-            f"Intersecting a victim's boxes of both narrows their mean side from {figures['side_km_first']:.1f} km to "
+            "The intersection of a victim's boxes in both releases narrows their mean side from "
+            f"{figures['side_km_first']:.1f} km to "
             f"{figures['side_km_both']:.1f} km, their mean duration from {figures['duration_min_first']:,.0f} min to "
             f"{figures['duration_min_both']:,.0f} min."
         )
     if figures["untold"]:
         said.append(
-            f"Of {percent(figures['untold'])} of the victims it is not known which records they are in, so they do not "
-            "count as together with anybody; give both audit files: --audit, --other-audit."
+            f"For {percent(figures['untold'])} of the victims it is not known which records they are in. They do not "
+            "count as together with anybody. Give both audit files: --audit, --other-audit."
         )
-    said.append("What each release promises, it promises alone; of both together nothing is promised.")
+    said.append("Each release promises something about itself only. Nothing is promised about both together.")
     return tuple(said)
 
 
@@ -385,6 +387,6 @@ INTERSECTION = Attack(
     "intersection",
     intersection_attack,
     "a few random samples, and a second release",
-    {"points": AttackSetting("Samples known; several numbers by default.")},
+    {"points": AttackSetting("How many samples are known; by default several numbers.")},
     needs_other=True,
 )

@@ -15,21 +15,21 @@ from shoal.seen.arrays import spread, starts_of
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.attacks.scene import Scene
+    from shoal.attacks.target import Target
     from shoal.claim import Claim
     from shoal.seen.original import Original
 
 __all__ = ["anyone", "failures", "first_known", "percent", "promised", "row_of", "shuffled", "too_few"]
 
 
-def anyone(scene: Scene) -> NDArray[np.int64]:
+def anyone(target: Target) -> NDArray[np.int64]:
     """Return the users who can be attacked: those with published samples and, if there is an audit, a record.
 
     An adversary may look for somebody who was left out, but can't find them.
     """
-    some = scene.published.counts > 0
-    if scene.own is not None:
-        some &= scene.own >= 0
+    some = target.published.counts > 0
+    if target.own is not None:
+        some &= target.own >= 0
     if not some.any():
         raise CannotCheck("nobody of the original is in the release; are they of the same people?")
     return np.flatnonzero(some)
@@ -57,7 +57,7 @@ def first_known(known: KnownPoints, most: int) -> KnownPoints:
     return KnownPoints(starts_of(counts), known.t[kept], known.x[kept], known.y[kept])
 
 
-def row_of(scene: Scene, people: NDArray[np.int64], control: NDArray[np.int64]) -> dict[str, Any]:
+def row_of(target: Target, people: NDArray[np.int64], control: NDArray[np.int64]) -> dict[str, Any]:
     """Return the columns that every table has: victims singled out in the release and in raw data, and the candidates.
 
     `people` and `control` count each victim's candidates. A victim without candidates was not found (`not_found`); the
@@ -67,35 +67,39 @@ def row_of(scene: Scene, people: NDArray[np.int64], control: NDArray[np.int64]) 
     found, n = people[people > 0], len(people)
     row: dict[str, Any] = {"victims": n, **rate("success", int((people == 1).sum()), n)}
     row |= {"not_found": (n - len(found)) / n if n else None, **crowd(found)}
-    if scene.k is not None:
-        row["below_k"] = float((found < scene.k).sum() / n) if n else None
+    if target.k is not None:
+        row["below_k"] = float((found < target.k).sum() / n) if n else None
     return row | rate("control", int((control == 1).sum()), n) | crowd(control, "control_candidates")
 
 
-def promised(scene: Scene) -> dict[str, Any]:
+def promised(target: Target) -> dict[str, Any]:
     """Return the figures of the promise: the claim, k, 1/k and the number of users."""
-    return {"claim": str(scene.claim), "k": scene.k, "promise": scene.promise, "users": len(scene.people)}
+    return {"claim": str(target.claim), "k": target.k, "promise": target.promise, "users": len(target.people)}
 
 
-def too_few(scene: Scene, people: NDArray[np.int64], needed: Claim | None) -> int:
+def too_few(target: Target, people: NDArray[np.int64], needed: Claim | None) -> int:
     """Count victims with fewer than k candidates, if the release's claim implies the claim that is `needed`.
 
     A seeded release, and one for which the caller gave a k, should hold it too. A victim who is not found at all
     counts, unless samples were suppressed and it is not known which: the victim's samples may be among them.
     """
-    if scene.k is None or needed is None:
+    if target.k is None or needed is None:
         return 0
-    if scene.claim.name != "none" and (scene.claim.k is None or not replace(scene.claim, k=scene.k).implies(needed)):
+    if target.claim.name != "none" and (
+        target.claim.k is None or not replace(target.claim, k=target.k).implies(needed)
+    ):
         return 0
-    may_miss = scene.suppressed and scene.own is None
-    return int(((people < scene.k) & ((people > 0) | (not may_miss))).sum())
+    may_miss = target.suppressed and target.own is None
+    return int(((people < target.k) & ((people > 0) | (not may_miss))).sum())
 
 
-def failures(scene: Scene, broken: int, victims: int) -> tuple[str, ...]:
+def failures(target: Target, broken: int, victims: int) -> tuple[str, ...]:
     """Return a sentence that victims have too few candidates; nothing if none have."""
     if not broken:
         return ()
-    said = f"{broken:,} of {victims:,} victims have fewer than {scene.k} candidates: the release does not hold what it "
+    said = (
+        f"{broken:,} of {victims:,} victims have fewer than {target.k} candidates: the release does not hold what it "
+    )
     return (said + "was made for; check it with shoal verify.",)
 
 

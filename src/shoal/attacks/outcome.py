@@ -22,10 +22,12 @@ __all__ = ["Attack", "AttackSetting", "Outcome", "crowd", "rate"]
 class Outcome(Displayed):
     """The outcome of an attack.
 
-    `settings` are those of the attack, `victims` how many people it was tried on. `rows` are the table, a row for each
-    amount of knowledge: the share of victims lost with its 95 % interval, how many people are candidates, and the
-    same share on raw data (`control`). `figures` are about the whole attack, among them `k` and `promise` (1/k).
-    `messages` are the results in plain sentences. `failures` are the sentences about promises that the release broke.
+    `settings` are the settings of the attack, and `victims` is the number of people it was tried on. `rows` is the
+    table, with one row for each amount of knowledge. A row holds the share of victims who were found with its 95 %
+    interval, the number of candidates, and the same share on raw data (`control`). `figures` are about the whole
+    attack; they include `k` and `promise` (1/k). `messages` are the results in plain sentences. `failures` are
+    sentences about promises that the release broke.
+
     An outcome identifies nobody: it has no label, place or time, only counts and shares over victims.
 
     >>> Outcome("points", {}, 9, [{"points": 4, "success": 0.0}]).to_dict()["rows"][0]["points"]
@@ -80,10 +82,10 @@ class AttackSetting:
 class Attack:
     """The declaration of an attack; the registry, the command line and the errors are derived from it.
 
-    `run(scene, *, victims, seed, run, **settings)` plays the adversary. `knows` says what the adversary knows, in plain
-    words; `settings` are those that `run` takes besides the common ones. `needs_audit` and `needs_other` say that it
-    can't be played without the audit file or a second release. `on_traces` says that it uses places and times as they
-    are: it is played on a `Pairs` of traces and published points; other attacks are played on a `Scene` of boxes.
+    `run(target, *, victims, seed, run, **settings)` plays the adversary. `knows` says what the adversary knows, in
+    plain words; `settings` are those that `run` takes besides the common ones. `needs_audit` and `needs_other` say that
+    it can't be played without the audit file or a second release. `on_traces` says that it uses places and times as
+    they are: it is played on a `Pairs` of traces and published points; other attacks are played on a `Target` of boxes.
     """
 
     name: str
@@ -96,7 +98,7 @@ class Attack:
 
     @property
     def takes(self) -> set[str]:
-        """The names of what `run` takes besides the common settings: its own and, if it needs one, the other scene."""
+        """The names of what `run` takes besides the common settings: its own and, if it needs one, the other target."""
         return {*self.settings, "other"} if self.needs_other else set(self.settings)
 
 

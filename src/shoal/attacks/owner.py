@@ -12,18 +12,19 @@ from shoal.attacks.matching import KnownPoints
 from shoal.attacks.outcome import Attack, AttackSetting, Outcome, crowd, rate
 from shoal.attacks.posterior import Choices, contrasts, effective_sizes, expected_hits, held_out_scores, posterior
 from shoal.attacks.rivals import rival_features
-from shoal.attacks.scene import draw_victims
+from shoal.attacks.target import draw_victims
 from shoal.errors import SettingsError
 from shoal.lists import take_lists
 from shoal.run import LOCAL, Run
 from shoal.seen.arrays import spread, starts_of
 from shoal.seen.cover import cover_pairs
+from shoal.streams import Stream, draw_from
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.attacks.features import Features
-    from shoal.attacks.scene import Scene
+    from shoal.attacks.target import Target
 
 __all__ = ["OWNER", "owner_attack"]
 
@@ -58,11 +59,11 @@ class _Game(NamedTuple):
 
 
 def owner_attack(
-    scene: Scene, *, victims: int = 1000, seed: int = 0, knows: Knowledge = "victim", run: Run = LOCAL
+    target: Target, *, victims: int = 1000, seed: int = 0, knows: Knowledge = "victim", run: Run = LOCAL
 ) -> Outcome:
     """Find each victim's own record among those that cover them, knowing their samples, our code and all parameters.
 
-    Input: a scene with its audit (for learning and scoring), how many victims to draw, the seed of the draw, and
+    Input: a target with its audit (for learning and scoring), how many victims to draw, the seed of the draw, and
     whether the adversary knows the `victim` only or `everybody`'s samples. A candidate is a record that covers the
     victim two-way; identical records share their probability equally.
     Output: a row for each simple rule, and one for a learned model: the share of own records found, with its
@@ -75,11 +76,11 @@ def owner_attack(
     """
     if knows not in ("victim", "everybody"):
         raise SettingsError("the adversary knows the victim or everybody; give --knows victim or --knows everybody")
-    scene.require_audit("owner")
+    target.require_audit("owner")
     with run.stage("attack owner", 3) as advance:
-        drawn, game = _play(scene, victims, seed, run)
+        drawn, game = _play(target, victims, seed, run)
         advance(1)
-        features = _features(scene, game, knows, run)
+        features = _features(target, game, knows, run)
         advance(1)
         columns = contrasts(np.stack(list(features.values()), axis=1), game.choices)
         scores = held_out_scores(columns, game.truth, game.choices, game.fold)
@@ -87,34 +88,34 @@ def owner_attack(
     judged, rows = game.choices.take(np.flatnonzero(game.fold >= 0))
     guess = {name: sign * features[feature][rows] for name, feature, sign in _RULES if feature in features}
     guess = {"any candidate": np.zeros(len(rows)), **guess, "learned": scores[rows]}
-    control = _control(scene, drawn)
+    control = _control(target, drawn)
     table = [_row(name, values, game.truth[rows], judged, len(drawn), control) for name, values in guess.items()]
-    figures = promised(scene) | {"knows": knows} | _hidden(scene, scores[rows], game.truth[rows], judged, len(drawn))
+    figures = promised(target) | {"knows": knows} | _hidden(target, scores[rows], game.truth[rows], judged, len(drawn))
     settings = {"victims": victims, "seed": seed, "knows": knows}
-    said, failures = _messages(scene, table, figures), _failures(scene, table[-1])
+    said, failures = _messages(target, table, figures), _failures(target, table[-1])
     return Outcome("owner", settings, len(drawn), table, figures, said, failures)
 
 
-def _play(scene: Scene, victims: int, seed: int, run: Run) -> tuple[NDArray[np.int64], _Game]:
+def _play(target: Target, victims: int, seed: int, run: Run) -> tuple[NDArray[np.int64], _Game]:
     """Draw the victims and others to learn from, and find their candidates."""
-    chance = np.random.default_rng([seed, 6])
-    eligible = anyone(scene)
+    chance = draw_from(seed, Stream.OWNERS)
+    eligible = anyone(target)
     drawn = draw_victims(eligible, victims, chance)
     others = chance.permutation(np.setdiff1d(eligible, drawn))[: max(0, _LEARNERS - len(drawn))]
     pool = np.sort(np.concatenate([drawn, others]))
-    users, kinds = cover_pairs(scene.published, scene.records.unique, pool, run=run)
+    users, kinds = cover_pairs(target.published, target.records.unique, pool, run=run)
     order = np.lexsort((kinds, users))
     users, kinds = users[order], kinds[order]
     found, counts = np.unique(users, return_counts=True)
     fold = np.where(np.isin(found, drawn), chance.permutation(len(found)) % _FOLDS, -1)
-    own = scene.own if scene.own is not None else np.full(len(scene.people), -1)
-    truth = scene.records.groups[own[users]] == kinds
-    choices = Choices(starts_of(counts), scene.records.unique.weights[kinds])
+    own = target.own if target.own is not None else np.full(len(target.people), -1)
+    truth = target.records.groups[own[users]] == kinds
+    choices = Choices(starts_of(counts), target.records.unique.weights[kinds])
     return drawn, _Game(users, kinds, truth, choices, fold)
 
 
-def _features(scene: Scene, game: _Game, knows: Knowledge, run: Run) -> Features:
-    people, records = scene.published, scene.records.unique
+def _features(target: Target, game: _Game, knows: Knowledge, run: Run) -> Features:
+    people, records = target.published, target.records.unique
     features = victim_features(people, records, game.users, game.kinds)
     if knows == "everybody":
         features |= rival_features(people, records, game.users, game.kinds, run=run)
@@ -130,11 +131,11 @@ def _row(
     return row | crowd(candidates) | rate("control", control, victims)
 
 
-def _control(scene: Scene, drawn: NDArray[np.int64]) -> float:
+def _control(target: Target, drawn: NDArray[np.int64]) -> float:
     """Count the victims found in raw data: a victim who has the same samples as n-1 others counts 1/n."""
-    people = scene.people
+    people = target.people
     offsets, rows = take_lists(people.offsets, drawn)
-    ends, holders = scene.raw.holders(KnownPoints(offsets, people.t[rows], people.x[rows], people.y[rows]))
+    ends, holders = target.raw.holders(KnownPoints(offsets, people.t[rows], people.x[rows], people.y[rows]))
     victim = spread(np.diff(ends))
     same = people.counts[holders] == people.counts[drawn[victim]]
     alike = np.bincount(victim[same], minlength=len(drawn))
@@ -142,7 +143,7 @@ def _control(scene: Scene, drawn: NDArray[np.int64]) -> float:
 
 
 def _hidden(
-    scene: Scene, scores: NDArray[np.float64], truth: NDArray[np.bool_], choices: Choices, victims: int
+    target: Target, scores: NDArray[np.float64], truth: NDArray[np.bool_], choices: Choices, victims: int
 ) -> dict[str, Any]:
     """Return among how many people the victims are hidden in effect, by the learned posterior, and how good that is.
 
@@ -157,42 +158,44 @@ def _hidden(
     return {
         "effective_k_mean": float(sizes.mean()) if len(sizes) else None,
         "effective_k_median": float(np.median(sizes)) if len(sizes) else None,
-        "effective_k_below_half": float((sizes < scene.k / 2).mean()) if scene.k and len(sizes) else None,
+        "effective_k_below_half": float((sizes < target.k / 2).mean()) if target.k and len(sizes) else None,
         "surprise_k": float(np.exp2(-np.log2(np.maximum(told, 1e-300)).mean())) if len(told) else None,
         "confidence": float(choices.best(each).sum() / victims),
         "own_not_among_candidates": (victims - int(truth.sum())) / victims,
     }
 
 
-def _failures(scene: Scene, learned: dict[str, Any]) -> tuple[str, ...]:
+def _failures(target: Target, learned: dict[str, Any]) -> tuple[str, ...]:
     """Return a sentence if a release that promises 1/k does not keep it; else nothing."""
-    promise, success, victims = scene.promise, learned["success"], learned["victims"]
-    if promise is None or scene.claim.name not in ("k-anonymity", "k-concealment"):
+    promise, success, victims = target.promise, learned["success"], learned["victims"]
+    if promise is None or target.claim.name not in ("k-anonymity", "k-concealment"):
         return ()
     if success <= promise + _DOUBT * np.sqrt(promise * (1 - promise) / victims):
         return ()
-    return (f"Own records were told in {percent(success)} of cases, more than the {percent(promise)} that 1/k allows.",)
+    return (
+        f"Own records were found in {percent(success)} of cases, more than the {percent(promise)} that 1/k allows.",
+    )
 
 
-def _messages(scene: Scene, rows: list[dict[str, Any]], figures: dict[str, Any]) -> tuple[str, ...]:
+def _messages(target: Target, rows: list[dict[str, Any]], figures: dict[str, Any]) -> tuple[str, ...]:
     learned = rows[-1]
     rule = max(rows[:-1], key=lambda row: row["success"])
     whom = "everybody" if figures["knows"] == "everybody" else "the victim"
     low, high = (percent(learned[f"success_{edge}"]) for edge in ("low", "high"))
-    at_most = f"; 1/k is {percent(scene.promise)}" if scene.promise is not None else ""
+    at_most = f"; 1/k is {percent(target.promise)}" if target.promise is not None else ""
     told = (
-        f"Knowing all samples of {whom}, an adversary who learned from like data told a person's own record in "
-        f"{percent(learned['success'])} of cases (95 %: {low} to {high}){at_most}. In raw data: "
+        f"An adversary who knows all samples of {whom}, and has learned from similar data, finds a person's own record "
+        f"in {percent(learned['success'])} of cases (95 %: {low} to {high}){at_most}. In raw data: "
         f"{percent(learned['control'])}."
     )
-    said = [told, f"The best simple rule ({rule['adversary']}) told {percent(rule['success'])}."]
+    said = [told, f"The best simple rule ({rule['adversary']}) finds it in {percent(rule['success'])}."]
     if figures["effective_k_mean"] is not None:
         mean, median = figures["effective_k_mean"], figures["effective_k_median"]
         half = figures["effective_k_below_half"]
         below = f"; below k/2 for {percent(half)} of victims" if half is not None else ""
         said.append(f"Effective k: {mean:.2f} on average, {median:.2f} in the median{below}.")
-    if scene.claim.name == "cover" and scene.promise is not None and learned["success_low"] > scene.promise:
-        said.append(f"Cover by {scene.k} records does not hide whose record is whose; identical groups do.")
+    if target.claim.name == "cover" and target.promise is not None and learned["success_low"] > target.promise:
+        said.append(f"Cover by {target.k} records does not hide whose record is whose; identical groups do.")
     return tuple(said)
 
 
@@ -200,6 +203,6 @@ OWNER = Attack(
     "owner",
     owner_attack,
     "the victim's whole trajectory, and our code",
-    {"knows": AttackSetting("Whose samples are known; the victim's by default.", kind=Knowledge)},
+    {"knows": AttackSetting("Whose samples are known; by default only the victim's.", kind=Knowledge)},
     needs_audit=True,
 )

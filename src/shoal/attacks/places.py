@@ -12,15 +12,16 @@ from shoal.arrow import from_arrow_array, to_arrow_array
 from shoal.attacks.knowledge import anyone, percent, promised, row_of
 from shoal.attacks.matching import KnownPoints, PlaceMatcher, SampleMatcher, axes_of, count_people, pack, unpack
 from shoal.attacks.outcome import Attack, AttackSetting, Outcome, rate
-from shoal.attacks.scene import draw_victims
+from shoal.attacks.target import draw_victims
 from shoal.errors import CannotCheck, SettingsError, TooLarge
 from shoal.run import LOCAL, Run
 from shoal.seen.arrays import fresh, spread, starts_of
+from shoal.streams import Stream, draw_from
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.attacks.scene import Scene
+    from shoal.attacks.target import Target
     from shoal.seen.original import Original
 
 __all__ = ["HOME_WORK", "TOP_LOCATIONS", "home_work_attack", "top_locations_attack"]
@@ -55,7 +56,7 @@ class _Visits(NamedTuple):
 
 
 def top_locations_attack(
-    scene: Scene, *, victims: int = 1000, seed: int = 0, locations: int | None = None, run: Run = LOCAL
+    target: Target, *, victims: int = 1000, seed: int = 0, locations: int | None = None, run: Run = LOCAL
 ) -> Outcome:
     """Single people out by the cells where most of their samples are: `locations` of them (None: 1…5), no times.
 
@@ -65,12 +66,12 @@ def top_locations_attack(
     """
     if locations is not None and locations < 1:
         raise SettingsError("the adversary must know at least one place; give e.g. --locations 3")
-    chance = np.random.default_rng([seed, 3])
-    drawn = draw_victims(anyone(scene), victims, chance)
-    people, boxes = scene.people, scene.records.unique.boxes
+    chance = draw_from(seed, Stream.TOP_LOCATIONS)
+    drawn = draw_victims(anyone(target), victims, chance)
+    people, boxes = target.people, target.records.unique.boxes
     seen = _seen(people, np.zeros(len(people.t), dtype=np.int64), np.ones(len(people.t), dtype=bool))
     visits, raw = _visits(seen, len(people)), _cell_matcher(seen, len(people))
-    records = PlaceMatcher(scene.records.unique, np.zeros((len(boxes), 2), dtype=np.int64))
+    records = PlaceMatcher(target.records.unique, np.zeros((len(boxes), 2), dtype=np.int64))
     rows = []
     numbers = range(1, _MOST + 1) if locations is None else [locations]
     with run.stage("attack top-locations", len(numbers)) as advance:
@@ -79,19 +80,19 @@ def top_locations_attack(
             people_left, control = (count_people(one, known, run=run) for one in (records, raw))
             same = _as_many(np.sort(visits.cells(number), axis=1), np.arange(len(people)))[drawn]
             ranked = rate("control_ranked", int((same == 1).sum()), len(drawn))
-            rows.append({"locations": number, **row_of(scene, people_left, control), **ranked})
+            rows.append({"locations": number, **row_of(target, people_left, control), **ranked})
             advance(1)
     settings = {"locations": locations, "victims": victims, "seed": seed}
     row = rows[-1]
     said = (
-        f"Knowing the {row['locations']} cells where a person is most, without times, they were singled out in "
-        f"{percent(row['success'])} of cases; in raw data in {percent(row['control'])} "
+        f"Somebody who knows the {row['locations']} cells where a person is most often, without times, singles out "
+        f"the person in {percent(row['success'])} of cases; in raw data in {percent(row['control'])} "
         f"({percent(row['control_ranked'])} if ranks are compared)."
     )
-    return Outcome("top-locations", settings, len(drawn), rows, promised(scene), (said,))
+    return Outcome("top-locations", settings, len(drawn), rows, promised(target), (said,))
 
 
-def home_work_attack(scene: Scene, *, victims: int = 1000, seed: int = 0, run: Run = LOCAL) -> Outcome:
+def home_work_attack(target: Target, *, victims: int = 1000, seed: int = 0, run: Run = LOCAL) -> Outcome:
     """Single people out by home (the cell most visited from 22 to 6 h, local) and work (9 to 17 h), without dates.
 
     Victims are users who have samples in both; there is a row for home, for work, and for both. A record fits if one
@@ -99,39 +100,39 @@ def home_work_attack(scene: Scene, *, victims: int = 1000, seed: int = 0, run: R
     Control: users with such samples; `control_ranked`: users whose own home and work are the same.
     Cost: a sort of everybody's cells; a search per victim and row.
     """
-    clock = _clock(scene)
-    people = scene.people
+    clock = _clock(target)
+    people = target.people
     slot = people.t.astype(np.int64) - clock.first
     night, office = clock.night[slot], clock.office[slot]
     seen = _seen(people, office.astype(np.int64), night | office)
     homes, works = (_visits(seen.of(category), len(people)) for category in (0, 1))
     at_both = np.flatnonzero((np.diff(homes.offsets) > 0) & (np.diff(works.offsets) > 0))
-    eligible = np.intersect1d(anyone(scene), at_both)
+    eligible = np.intersect1d(anyone(target), at_both)
     if not len(eligible):
         raise CannotCheck("nobody has samples both from 22 to 6 h and from 9 to 17 h; is the time zone right (--tz)?")
-    drawn = draw_victims(eligible, victims, np.random.default_rng([seed, 4]))
+    drawn = draw_victims(eligible, victims, draw_from(seed, Stream.HOME_AND_WORK))
     home, work = homes.top(drawn, 1), works.top(drawn, 1)._replace(t=np.ones(len(drawn), dtype=np.int64))
     both = KnownPoints(
         np.arange(len(drawn) + 1) * 2, *(np.stack(pair, 1).ravel() for pair in zip(home[1:], work[1:], strict=True))
     )
     raw = _cell_matcher(seen, len(people))
-    records = PlaceMatcher(scene.records.unique, clock.hours(scene.records.unique.boxes))
+    records = PlaceMatcher(target.records.unique, clock.hours(target.records.unique.boxes))
     rows, tops = [], [one.cells(1) for one in (homes, works)]
     with run.stage("attack home-work", 3) as advance:
         for name, known, own in (("home", home, tops[:1]), ("work", work, tops[1:]), ("home and work", both, tops)):
             people_left, control = (count_people(one, known, run=run) for one in (records, raw))
             same = _as_many(np.concatenate(own, axis=1), at_both)[drawn]
             ranked = rate("control_ranked", int((same == 1).sum()), len(drawn))
-            rows.append({"known": name, **row_of(scene, people_left, control), **ranked})
+            rows.append({"known": name, **row_of(target, people_left, control), **ranked})
             advance(1)
     row = rows[-1]
     said = (
-        f"Knowing where a person lives and works, to the cell, they were singled out in {percent(row['success'])} of "
-        f"cases; in raw data in {percent(row['control'])} ({percent(row['control_ranked'])} if everybody's home and "
-        "work place are worked out and compared)."
+        "Somebody who knows where a person lives and works, to the cell, singles out the person in "
+        f"{percent(row['success'])} of cases; in raw data in {percent(row['control'])} "
+        f"({percent(row['control_ranked'])} if everybody's home and work place are computed and compared)."
     )
-    figures = promised(scene) | {"with_home_and_work": len(eligible)}
-    settings = {"victims": victims, "seed": seed, "tz": scene.tz}
+    figures = promised(target) | {"with_home_and_work": len(eligible)}
+    settings = {"victims": victims, "seed": seed, "tz": target.tz}
     return Outcome("home-work", settings, len(drawn), rows, figures, (said,))
 
 
@@ -152,15 +153,17 @@ class _Clock(NamedTuple):
         return np.stack([np.where(any_night, 0, 1), np.where(any_office, 1, 0)], axis=1)
 
 
-def _clock(scene: Scene) -> _Clock:
+def _clock(target: Target) -> _Clock:
     """Find the night and office slots, in local time, of the period in which people have samples."""
-    t = scene.people.t
+    t = target.people.t
     first, last = int(t.min(initial=np.iinfo(t.dtype).max)), int(t.max(initial=np.iinfo(t.dtype).min))
     if last - first > _SLOTS:
         raise TooLarge("the period has too many slots to tell day from night; attack a shorter one (--period)")
     slots = np.arange(first, last + 1, dtype=np.int64)
-    zone = pa.timestamp("s", scene.tz)
-    local: Any = pc.local_timestamp(to_arrow_array(slots * scene.grid.slot_s).cast(pa.timestamp("s", "UTC")).cast(zone))
+    zone = pa.timestamp("s", target.tz)
+    local: Any = pc.local_timestamp(
+        to_arrow_array(slots * target.grid.slot_s).cast(pa.timestamp("s", "UTC")).cast(zone)
+    )
     hour = from_arrow_array(local.cast(pa.int64())) % 86_400 // 3_600
     return _Clock(first, (hour >= _NIGHT[0]) | (hour < _NIGHT[1]), (hour >= _OFFICE[0]) & (hour < _OFFICE[1]))
 
@@ -216,7 +219,7 @@ def _as_many(cells: NDArray[np.int64], among: NDArray[np.int64]) -> NDArray[np.i
 TOP_LOCATIONS = Attack(
     "top-locations",
     top_locations_attack,
-    "the cells where the victim is most, without times",
-    {"locations": AttackSetting("Places known; 1 to 5 by default.")},
+    "the cells where the victim is most often, without times",
+    {"locations": AttackSetting("How many places are known; by default 1 to 5.")},
 )
 HOME_WORK = Attack("home-work", home_work_attack, "where the victim lives and works, to the cell")

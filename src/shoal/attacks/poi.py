@@ -207,9 +207,9 @@ POI = Attack(
     poi_attack,
     "nothing, and looks for places where people stay",
     {
-        "diameter_m": AttackSetting("Largest extent of a stay; 200m by default.", unit="m"),
-        "stay_s": AttackSetting("Shortest stay; 15min by default.", unit="s"),
-        "match_m": AttackSetting("How near a place that was found must be; 100m by default.", unit="m"),
+        "diameter_m": AttackSetting("The largest extent of a stay; by default 200m.", unit="m"),
+        "stay_s": AttackSetting("The shortest duration of a stay; by default 15min.", unit="s"),
+        "match_m": AttackSetting("How near to a real place a found one must be to count; by default 100m.", unit="m"),
     },
     on_traces=True,
 )

@@ -104,9 +104,9 @@ def _contested_faces(
     for part in blocks(people.counts[users] + records.counts[kinds], _SAMPLES):
         laid = lay_out(people, records, users[part], kinds[part])
         n = touching[records.rows(kinds[part])]
-        hers = laid.hull == laid.boxes
-        share[part] = laid.per_box((hers / np.maximum(n, 1)).mean(axis=1))
-        alone[part] = laid.per_box((hers & (n == 1)).mean(axis=1))
+        own = laid.hull == laid.boxes
+        share[part] = laid.per_box((own / np.maximum(n, 1)).mean(axis=1))
+        alone[part] = laid.per_box((own & (n == 1)).mean(axis=1))
     return share, alone
 
 
@@ -126,8 +126,8 @@ def _regrets(
     offsets, rows = take_lists(ends, kinds[pairs])
     members = covered[rows]
     pair = np.repeat(np.arange(len(pairs)), np.diff(offsets))
-    hers = members == users[pairs][pair]
-    members = members[np.lexsort((~hers, pair))]  # the owner comes first
+    is_owner = members == users[pairs][pair]
+    members = members[np.lexsort((~is_owner, pair))]  # the owner comes first
     t, x, y = (_as_int32(column) for column in (people.t, people.x, people.y))
     least = np.empty(len(pairs))
     counts, none = np.empty(len(pairs), np.int64), np.empty((0, 6), np.int32)

@@ -9,17 +9,18 @@ import numpy as np
 from shoal.attacks.knowledge import anyone, failures, percent, promised, row_of, too_few
 from shoal.attacks.matching import KnownPoints, matches
 from shoal.attacks.outcome import Attack, AttackSetting, Outcome
-from shoal.attacks.scene import draw_victims
+from shoal.attacks.target import draw_victims
 from shoal.claim import Claim
 from shoal.errors import SettingsError
 from shoal.run import LOCAL, Run
 from shoal.seen.arrays import blocks, distinct, spread, starts_of
+from shoal.streams import Stream, draw_from
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.attacks.matching import Matcher
-    from shoal.attacks.scene import Scene
+    from shoal.attacks.target import Target
     from shoal.seen.original import Original
 
 __all__ = ["WINDOW", "window_attack"]
@@ -52,7 +53,7 @@ class _Learned(NamedTuple):
 
 
 def window_attack(
-    scene: Scene,
+    target: Target,
     *,
     victims: int = 1000,
     seed: int = 0,
@@ -73,25 +74,25 @@ def window_attack(
     taus = _TAUS_S if tau_s is None else (tau_s,)
     if min(taus) < 1 or (epsilon_s is not None and epsilon_s < 0):
         raise SettingsError("the window must be at least a second and ε not negative; give e.g. --tau 6h --epsilon 1h")
-    chance = np.random.default_rng([seed, 2])
-    drawn = draw_victims(anyone(scene), victims, chance)
-    people = scene.published
+    chance = draw_from(seed, Stream.WINDOWS)
+    drawn = draw_victims(anyone(target), victims, chance)
+    people = target.published
     start = people.offsets[drawn] + (chance.random(len(drawn)) * people.counts[drawn]).astype(np.int64)
     rows, broken = [], 0
     with run.stage("attack window", 2 * len(taus)) as advance:
         for tau in taus:
-            windows = _windows(people, drawn, start, -(-tau // scene.grid.slot_s))
-            counts, columns = _play(scene, scene.matcher, windows, epsilon_s, run)
+            windows = _windows(people, drawn, start, -(-tau // target.grid.slot_s))
+            counts, columns = _play(target, target.matcher, windows, epsilon_s, run)
             advance(1)
-            control, raw = _play(scene, scene.raw, windows, epsilon_s, run)
+            control, raw = _play(target, target.raw, windows, epsilon_s, run)
             advance(1)
             beyond = columns | {f"control_{name}": value for name, value in raw.items()}
-            fits = None if scene.k is None else Claim("kte-cover", k=scene.k, tau_s=tau)
-            rows.append({"tau_s": tau, **row_of(scene, counts, control), **beyond})
-            broken = max(broken, too_few(scene, counts, fits))
+            fits = None if target.k is None else Claim("kte-cover", k=target.k, tau_s=tau)
+            rows.append({"tau_s": tau, **row_of(target, counts, control), **beyond})
+            broken = max(broken, too_few(target, counts, fits))
     settings = {"tau_s": tau_s, "epsilon_s": epsilon_s, "victims": victims, "seed": seed}
     said = tuple(_message(row) for row in rows)
-    return Outcome("window", settings, len(drawn), rows, promised(scene), said, failures(scene, broken, len(drawn)))
+    return Outcome("window", settings, len(drawn), rows, promised(target), said, failures(target, broken, len(drawn)))
 
 
 def _windows(people: Original, victims: NDArray[np.int64], at: NDArray[np.int64], slots: int) -> _KnownWindows:
@@ -107,13 +108,13 @@ def _windows(people: Original, victims: NDArray[np.int64], at: NDArray[np.int64]
 
 
 def _play(
-    scene: Scene, matcher: Matcher, windows: _KnownWindows, epsilon_s: int | None, run: Run
+    target: Target, matcher: Matcher, windows: _KnownWindows, epsilon_s: int | None, run: Run
 ) -> tuple[NDArray[np.int64], dict[str, Any]]:
     """Return the number of people who are candidates of each victim, and what is learned beyond the window."""
-    query, kind = _candidates(scene.published, matcher, windows, run)
+    query, kind = _candidates(target.published, matcher, windows, run)
     people = np.bincount(query, weights=matcher.weights[kind], minlength=len(windows.victims)).astype(np.int64)
-    learned = _learn(scene.published, matcher, windows, query, kind)
-    slot_s, cell_m = scene.grid.slot_s, scene.grid.cell_m
+    learned = _learn(target.published, matcher, windows, query, kind)
+    slot_s, cell_m = target.grid.slot_s, target.grid.cell_m
     columns: dict[str, Any] = {
         "learned": _mean(learned.share),
         "run_h_median": _median(learned.run * slot_s / 3600),
@@ -224,9 +225,9 @@ def _median(values: NDArray[Any]) -> float | None:
 
 def _message(row: dict[str, Any]) -> str:
     return (
-        f"Knowing all that a person did during {row['tau_s'] / 3600:g} h, they were singled out in "
-        f"{percent(row['success'])} of cases (raw data: {percent(row['control'])}). {percent(row['learned'])} of their "
-        "other samples were in boxes of all candidates, which together are wider than "
+        f"Somebody who knows all that a person did during {row['tau_s'] / 3600:g} h singles out the person in "
+        f"{percent(row['success'])} of cases (raw data: {percent(row['control'])}). {percent(row['learned'])} of the "
+        "person's other samples are in boxes of all candidates, which together are wider than "
         f"{row['side_km_median'] or 0:.1f} km in half of all cases (raw data: {percent(row['control_learned'])}, exact)"
         "."
     )
@@ -235,9 +236,11 @@ def _message(row: dict[str, Any]) -> str:
 WINDOW = Attack(
     "window",
     window_attack,
-    "everything the victim did during some time",
+    "everything that the victim did during some time",
     {
-        "tau_s": AttackSetting("How long everything is known, e.g. 6h; 1, 6 and 24 h by default.", unit="s"),
-        "epsilon_s": AttackSetting("Count who is known for longer beyond the window, e.g. 1h.", unit="s"),
+        "tau_s": AttackSetting("How long a time is known completely, e.g. 6h; by default 1, 6 and 24 h.", unit="s"),
+        "epsilon_s": AttackSetting(
+            "Count the victims about whom more than this is learned before or after, e.g. 1h.", unit="s"
+        ),
     },
 )

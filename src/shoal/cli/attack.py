@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from shoal.attacks import ATTACKS, Outcome, Pairs, Scene, known_attacks, open_pairs, open_release, open_scene, play
+from shoal.attacks import ATTACKS, Outcome, Pairs, Target, known_attacks, open_pairs, open_release, open_target, play
 from shoal.attacks.knowledge import percent
 from shoal.cli.console import show, show_columns, show_json, working
 from shoal.cli.options import Reading, Running, read_options_of
@@ -78,17 +78,23 @@ else:
 
 
 def attack(
-    *paths: Annotated[Path, Parameter(help="ORIGINAL... RELEASE: what the release was made of; last, the release.")],
-    attack: Annotated[str, Parameter(help=f"Attacks, separated by commas: {', '.join(ATTACKS)}; or all.")] = "points",
+    *paths: Annotated[Path, Parameter(help="The files that the release was made from; last, the release.")],
+    attack: Annotated[
+        str, Parameter(help=f"One or several attacks, with commas: {', '.join(ATTACKS)}; or all.")
+    ] = "points",
     settings: AttackFlags = AttackFlags(),  # noqa: B008  frozen
-    other: Annotated[Path | None, Parameter(help="A second release, for intersection.")] = None,
-    other_original: Annotated[Path | None, Parameter(help="What the second one was made of, if not the same.")] = None,
-    other_audit: Annotated[Path | None, Parameter(help="The private audit file of the second release.")] = None,
+    other: Annotated[Path | None, Parameter(help="intersection: the second release.")] = None,
+    other_original: Annotated[
+        Path | None, Parameter(help="intersection: the file that the second release was made from, if another.")
+    ] = None,
+    other_audit: Annotated[
+        Path | None, Parameter(help="intersection: the private audit file of the second release.")
+    ] = None,
     victims: Annotated[int, Parameter(help="How many people to attack, drawn at random.")] = 1000,
     seed: Annotated[int, Parameter(help="Seed of all draws: the same seed gives the same figures.")] = 0,
-    k: Annotated[int | None, Parameter(help="What should hold, if the release does not say.")] = None,
+    k: Annotated[int | None, Parameter(help="The k that the release should keep, if it does not state one.")] = None,
     audit: Annotated[
-        Path | None, Parameter(help="The private audit file: who is in which record, to count correct guesses.")
+        Path | None, Parameter(help="The private audit file; some attacks need it to know which guesses are right.")
     ] = None,
     output: Annotated[Path | None, Parameter(help="Save the table: .csv, .json or .parquet.")] = None,
     overwrite: Annotated[bool, Parameter(help="Replace an existing table.")] = False,
@@ -109,22 +115,22 @@ def attack(
     source = originals if other_original is None else [str(other_original)]
     options = read_options_of(reading)
     with working(running) as run:
-        scene = pairs = None
+        target = pairs = None
         if not all(ATTACKS[name].on_traces for name in named) or not named:
-            scene = open_scene(originals, paths[-1], audit=audit, k=k, options=options, run=run)
+            target = open_target(originals, paths[-1], audit=audit, k=k, options=options, run=run)
         if any(ATTACKS[name].on_traces for name in named):
             pairs = open_pairs(originals, paths[-1], audit=audit, options=options, run=run)
         if other is not None:
-            chosen["other"] = open_scene(source, other, audit=other_audit, options=options, run=run)
-        names = named or _known(scene, other=other is not None)
+            chosen["other"] = open_target(source, other, audit=other_audit, options=options, run=run)
+        names = named or _known(target, other=other is not None)
         drawn: dict[str, Any] = {"victims": victims, "seed": seed, "run": run}
-        outcomes = [play(_stage(name, scene, pairs), name, **_own(name, chosen), **drawn) for name in names]
+        outcomes = [play(_stage(name, target, pairs), name, **_own(name, chosen), **drawn) for name in names]
     if output is not None:
         save_rows(_rows(outcomes), output, overwrite=overwrite)
     if running.json:
         show_json({"ok": all(one.ok for one in outcomes), "attacks": [one.to_dict() for one in outcomes]})
     else:
-        _show(scene, outcomes)
+        _show(target, outcomes)
     return 0 if all(one.ok for one in outcomes) else 1
 
 
@@ -145,13 +151,13 @@ def _values(flags: AttackFlags) -> dict[str, Any]:
     return {name: None if value is None else parse[_SETTINGS[name].unit](value) for name, value in given.items()}
 
 
-def _known(scene: Scene | None, *, other: bool) -> list[str]:
-    return [] if scene is None else known_attacks(scene, other=other)
+def _known(target: Target | None, *, other: bool) -> list[str]:
+    return [] if target is None else known_attacks(target, other=other)
 
 
-def _stage(name: str, scene: Scene | None, pairs: Pairs | None) -> Scene | Pairs:
+def _stage(name: str, target: Target | None, pairs: Pairs | None) -> Target | Pairs:
     """Return the data and releases that an attack works on."""
-    stage = pairs if ATTACKS[name].on_traces else scene
+    stage = pairs if ATTACKS[name].on_traces else target
     if stage is None:
         raise SettingsError(f"the attack {name} can't be played on this release")
     return stage
@@ -192,11 +198,11 @@ def _rows(outcomes: list[Outcome]) -> list[dict[str, Any]]:
     return rows
 
 
-def _show(scene: Scene | None, outcomes: list[Outcome]) -> None:
-    if scene is not None:
-        show(f"Promised: {scene.claim}. {scene.claim.promise}")
-    if scene is not None and scene.promise is not None:
-        show(f"A guess among {scene.k} people is right in {percent(scene.promise)} of cases.")
+def _show(target: Target | None, outcomes: list[Outcome]) -> None:
+    if target is not None:
+        show(f"Promised: {target.claim}. {target.claim.promise}")
+    if target is not None and target.promise is not None:
+        show(f"A guess among {target.k} people is right in {percent(target.promise)} of cases.")
     for one in outcomes:
         show()
         show(f"{one.attack}: {one.victims:,} victims; the adversary knows {ATTACKS[one.attack].knows}.")

@@ -1,9 +1,9 @@
-"""Scenes for attacks, made by hand or at random, and the same as plain lists for slow twins."""
+"""Targets for attacks, made by hand or at random, and the same as plain lists for slow twins."""
 
 import numpy as np
 import pyarrow as pa
 
-from shoal.attacks import Scene
+from shoal.attacks import Target
 from shoal.claim import Claim
 from shoal.seen.grid import Grid
 from shoal.seen.original import Original
@@ -29,10 +29,10 @@ def catalogue_of(records):
     return catalogue(np.arange(len(records)), Records(offsets, boxes, weights))
 
 
-def scene_of(people, records, *, k=None, claim=None, own=None, tz="UTC", grid=GRID, suppressed=False, labels=None):
+def target_of(people, records, *, k=None, claim=None, own=None, tz="UTC", grid=GRID, suppressed=False, labels=None):
     claim = claim or (Claim("none", why="test") if k is None else Claim("cover", k=k))
     own = None if own is None else np.array(own, dtype=np.int64)
-    return Scene(original_of(people, labels), catalogue_of(records), claim, k, grid, tz, suppressed, own=own)
+    return Target(original_of(people, labels), catalogue_of(records), claim, k, grid, tz, suppressed, own=own)
 
 
 def random_crowd(seed, *, users=8, slots=40, side=6, most=7):

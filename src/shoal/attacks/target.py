@@ -1,4 +1,4 @@
-"""Scene: the input of an attack. The people, the records published, and who owns each record, for scoring."""
+"""Target: the input of an attack. The people, the records published, and who owns each record, for scoring."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
     from shoal.seen.people import Crowd
     from shoal.seen.records import Catalogue
 
-__all__ = ["Scene", "draw_victims", "open_scene"]
+__all__ = ["Target", "draw_victims", "open_target"]
 
 
 @dataclass(frozen=True, eq=False)
-class Scene:
+class Target:
     """People and the release that was made of them.
 
     `people` are everybody's samples on the release's grid, in absolute granules. `records` are what was published,
@@ -95,7 +95,7 @@ class Scene:
         if self.own is None:
             raise CannotCheck(f"the attack {attack} is scored with the private audit file; give --audit")
 
-    def control(self) -> Scene:
+    def control(self) -> Target:
         """Return the positive control as a release: everybody's raw samples under a pseudonym; record u is of user u.
 
         Each sample is a box of one granule. Samples of one user in one slot share a box, so that boxes are disjoint
@@ -105,7 +105,7 @@ class Scene:
         offsets, boxes = _slot_boxes(people)
         everyone = np.arange(n, dtype=np.int64)
         records = catalogue(everyone, Records(offsets, boxes, np.ones(n, dtype=np.int64)))
-        return Scene(
+        return Target(
             people,
             records,
             Claim("none", why="raw"),
@@ -141,7 +141,7 @@ def draw_victims(eligible: NDArray[np.int64], victims: int, chance: np.random.Ge
     return np.sort(chance.permutation(eligible)[:victims])
 
 
-def open_scene(
+def open_target(
     original: str | Path | Sequence[str | Path] | Trajectories,
     release: str | Path | Release,
     *,
@@ -149,14 +149,14 @@ def open_scene(
     options: ReadOptions | None = None,
     k: int | None = None,
     run: Run = LOCAL,
-) -> Scene:
-    """Read the original, the release and the audit into a scene.
+) -> Target:
+    """Read the original, the release and the audit into a target.
 
     Input: the original (files with the reading `options` of the release, or Trajectories on its grid) and the
     release (a file with at least the box columns, or one in memory). If the file does not state its grid, `options`
     must state it: crs, cell, slot. The `audit` says who owns each record; a release in memory may know it itself.
     `k` may ask for more than is claimed.
-    Output: a Scene. Raises CannotCheck if something can't be read or does not belong together, TooLarge if the
+    Output: a Target. Raises CannotCheck if something can't be read or does not belong together, TooLarge if the
     people do not fit into memory. Cost: reading both, and a sort of the records.
     """
     with run.stage("reading the release"):
@@ -181,8 +181,8 @@ def open_scene(
         witnesses = None if audit is None else _read_audit(audit, people, records)
     tz = original.frame.tz if isinstance(original, Trajectories) else (options.tz if options else "UTC")
     largest = max(k or 0, header.k or 0) or None
-    scene = Scene(whole, records, header.claim, largest, header.grid, tz, suppressed=seen.suppressed != 0)
-    return scene if witnesses is None else _with_audit(scene, witnesses)
+    target = Target(whole, records, header.claim, largest, header.grid, tz, suppressed=seen.suppressed != 0)
+    return target if witnesses is None else _with_audit(target, witnesses)
 
 
 def _header(seen: SeenRelease, original: Any, options: ReadOptions | None) -> Header:
@@ -219,7 +219,7 @@ def _read_audit(audit: str | Path | pa.Table, people: Crowd, records: Catalogue)
     return witnesses
 
 
-def _with_audit(scene: Scene, witnesses: Witnesses) -> Scene:
+def _with_audit(target: Target, witnesses: Witnesses) -> Target:
     order = np.lexsort((witnesses.users, witnesses.records))
-    offsets = starts_of(np.bincount(witnesses.records, minlength=len(scene.records)))
-    return replace(scene, owner=witnesses.owner, own=witnesses.own, members=(offsets, witnesses.users[order]))
+    offsets = starts_of(np.bincount(witnesses.records, minlength=len(target.records)))
+    return replace(target, owner=witnesses.owner, own=witnesses.own, members=(offsets, witnesses.users[order]))
