@@ -8,6 +8,7 @@ from pathlib import Path
 
 import shoal
 from shoal.methods import METHODS
+from shoal.seen.codes import NOTES, PROBLEMS
 from shoal.settings import flag_of
 
 DOCS = Path(__file__).parent
@@ -95,7 +96,8 @@ def plain(text):
         elif set(line.strip()) == {"-"}:
             continue
         elif not fenced and line.startswith("    ") and line.strip():
-            out.append(f":   {line.strip()}" if out and not out[-1].startswith(":") else f"    {line.strip()}")
+            follows = bool(out) and out[-1].startswith((":   ", "    "))
+            out.append(f"{'    ' if follows else ':   '}{line.strip()}")
         else:
             out.append(line)
     return "\n".join([*out, *(["```"] if fenced else [])])
@@ -140,7 +142,30 @@ def methods():
     return "\n".join(page) + "\n"
 
 
-PAGES = {"api.md": api, "methods/index.md": methods}
+def findings():
+    """Return the page of what `verify` can find: codes and sentences."""
+    page = [
+        "# What verify can find",
+        "",
+        "This page is made from `src/shoal/seen/codes.py` by `python docs/reference.py`.",
+        "",
+        "`shoal verify --json` lists the codes of what failed as `codes`, and the sentences as `problems`.",
+        "Codes are stable; sentences may be reworded. The part before the slash is the kind of check.",
+    ]
+    for kind in dict.fromkeys(code.partition("/")[0] for code in PROBLEMS):
+        page += ["", f"## {kind}", "", "| code | sentence |", "|---|---|"]
+        page += [f"| `{code}` | {example(text)} |" for code, text in PROBLEMS.items() if code.startswith(f"{kind}/")]
+    page += ["", "## Notes", "", "A note is no failure.", "", "| code | sentence |", "|---|---|"]
+    page += [f"| `{code}` | {example(text)} |" for code, text in NOTES.items()]
+    return "\n".join(page) + "\n"
+
+
+def example(text):
+    """Return a sentence with the names of its numbers in place of the numbers."""
+    return re.sub(r"\{(\w+)[^}]*\}", r"*\1*", text)
+
+
+PAGES = {"api.md": api, "methods/index.md": methods, "findings.md": findings}
 
 
 def main():

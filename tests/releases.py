@@ -221,3 +221,42 @@ def ring(people, k, seed=2):
         members = [(owner + step) % len(people) for step in range(k)]
         records.append(Record(owner, members, merge(people, members)))
     return Draft(people, shuffled(records, seed), {"name": "cover", "k": k}, k)
+
+
+# The same, as other code has it: a release in memory, and the original as a file
+
+
+def in_memory(draft, **change):
+    """Return a draft as the Release that a method would make, with some fields changed."""
+    from shoal.claim import Claim
+    from shoal.layouts import Boxes
+    from shoal.release import Members, Release
+
+    def edges(lists):
+        return np.cumsum([0, *map(len, lists)])
+
+    boxes, members = ([getattr(record, name) for record in draft.records] for name in ("boxes", "members"))
+    owners = np.array([record.owner for record in draft.records])
+    given = {
+        "offsets": edges(boxes),
+        "layout": Boxes(np.array([box for own in boxes for box in own], dtype=np.int32)),
+        "frame": draft.people.frame,
+        "method": "by-hand",
+        "parameters": {"k": draft.k},
+        "claim": Claim(**draft.claim),
+        "suppressed": draft.suppressed,
+        "members": Members(owners, edges(members), np.concatenate(members), draft.people),
+    }
+    return Release(**{**given, **change})
+
+
+def write_events(people, path, extra=()):
+    """Write the middle of every granule as an event, and `extra` rows (uid, ms, lat, lng); shuffled, each row twice."""
+    frame = people.frame
+    uids = people.labels.take(pa.array(np.repeat(np.arange(len(people)), people.counts)))
+    lng, lat = frame.degrees((people.x + 0.5) * frame.cell_m, (people.y + 0.5) * frame.cell_m)
+    ms = frame.epoch_s(people.t) * 1000 + 7_000
+    rows = [*zip(uids.to_pylist(), ms.tolist(), lat.tolist(), lng.tolist(), strict=True), *extra] * 2
+    uid, ms, lat, lng = zip(*shuffled(rows, seed=1), strict=True)
+    pq.write_table(pa.table({"uid": uid, "datetime": pa.array(ms, TIME), "lat": lat, "lng": lng}), path)
+    return path

@@ -6,16 +6,28 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
+from shoal.seen.codes import NOT_CHECKED, NOTES
+from shoal.seen.file import BOX
 from tests.kte import hide, walkers
-from tests.unit.test_verifier_check import write_events
+from tests.publishing import written
+from tests.releases import write_events
 
 PEOPLE = walkers()
 
 
-@pytest.fixture
-def hidden(tmp_path):
-    path, audit = hide(PEOPLE, 3).write(tmp_path)
-    return write_events(PEOPLE, tmp_path / "events.parquet"), path, audit
+@pytest.fixture(scope="module")
+def hidden(tmp_path_factory):
+    """The original, a release of windows made of it, and its audit."""
+    folder = tmp_path_factory.mktemp("hidden")
+    return write_events(PEOPLE, folder / "events.parquet"), *hide(PEOPLE, 3).write(folder)
+
+
+@pytest.fixture(scope="module")
+def groups(events, tmp_path_factory):
+    """A release of identical groups of three."""
+    path = tmp_path_factory.mktemp("groups") / "r.parquet"
+    written(shoal.Shoal(k=3).anonymize(shoal.read(events)), path)
+    return path
 
 
 def test_a_page_that_holds(run, hidden):
@@ -39,40 +51,36 @@ def test_a_page_that_does_not_hold(run, hidden):
     problems = out.split("Does not hold\n")[1].split("\n\n")[0]
     assert "hidden by fewer than 9 records" in problems
     assert "before or after" in problems
-    assert "Asked for\n  k = 9; at most 1min told before or after a window.\n" in out
+    assert "Asked for\n  k = 9; at most 1min revealed before or after a window.\n" in out
     assert "An adversary can still" not in out
-    assert "Not checked\n  - truth of members and suppression, which need the audit file." in out
+    assert f"Not checked\n  - {NOT_CHECKED['members']}." in out
+    found = run("verify", events, path, "--k", "9", "--epsilon", "1min", "--json", check=1).json
+    assert found["codes"] == ["windows/too-few-records", "windows/leakage"]
 
 
-def test_windows_on_the_command_line(run, events, tmp_path):
-    release = tmp_path / "r.parquet"
-    run("anonymize", events, release, "--k", "3", check=0)
-    verdict = run("verify", events, release, "--tau", "60min", "--json", check=0).json
+def test_windows_on_the_command_line(run, events, groups):
+    verdict = run("verify", events, groups, "--tau", "60min", "--json", check=0).json
     assert {"ok", "failures", "figures", "claim", "checked", "messages"} <= set(verdict)
+    assert verdict["codes"] == []
     assert verdict["figures"]["tau_s"] == 3600
     assert verdict["shown"] == verdict["claim"] == {"name": "k-anonymity", "k": 3}
-    out = run("verify", events, release, "--tau", "60min", "--epsilon", "1h", check=1).stdout
-    run("verify", events, release, "--epsilon", "1h", check=2)
+    out = run("verify", events, groups, "--tau", "60min", "--epsilon", "1h", check=1).stdout
+    run("verify", events, groups, "--epsilon", "1h", check=2)
     assert "kte-anonymity" not in out
 
 
 @pytest.mark.parametrize("name", ["other.csv", "other.parquet"])
-def test_another_tools_boxes(run, events, tmp_path, name):
-    release, other = tmp_path / "r.parquet", tmp_path / name
-    run("anonymize", events, release, "--k", "3", check=0)
-    crs = shoal.read_release(release).frame.crs
-    table = pq.read_table(release).replace_schema_metadata(None)
-    boxes = table.select(["uid", "t_start", "t_end", "x_min", "y_min", "x_max", "y_max"])
+def test_another_tools_boxes(run, events, groups, tmp_path, name):
+    other, crs = tmp_path / name, shoal.read_release(groups).frame.crs
+    boxes = pq.read_table(groups, columns=["uid", *BOX]).replace_schema_metadata(None)
     if name.endswith(".csv"):
         pa_csv.write_csv(boxes, other)
     else:
         pq.write_table(boxes.set_column(0, "uid", boxes["uid"].cast(pa.int32())), other)
-    grid = ["--crs", crs, "--cell", "100m", "--slot", "60s"]
+    asked = ["verify", events, other, "--crs", crs, "--cell", "100m", "--slot", "60s", "--k", "3", "--claim"]
     for claim in (["k-anonymity"], ["cover"], ["kte-cover", "--tau", "60min"]):
-        _, out, err = run("verify", events, other, *grid, "--k", "3", "--claim", *claim, check=0)
+        out = run(*asked, *claim, check=0).stdout
         assert f"{claim[0]}(3" in out
-        assert "Integrity not checked" in out
-    err = run("verify", events, other, *grid, "--k", "3", "--claim", "kte-cover", check=2).stderr
-    assert "tau_s" in err
-    err = run("verify", events, other, *grid, "--k", "3", "--claim", "perfect", check=2).stderr
-    assert "k-anonymity" in err
+        assert NOTES["no-manifest"] in out
+    assert "tau_s" in run(*asked, "kte-cover", check=2).stderr
+    assert "k-anonymity" in run(*asked, "perfect", check=2).stderr

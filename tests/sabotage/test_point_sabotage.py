@@ -10,6 +10,7 @@ import pytest
 
 import shoal
 from shoal.errors import CannotCheck, SettingsError
+from shoal.seen.codes import PROBLEMS
 from tests.tracks import table_of, walk
 
 EPSILON = 0.02
@@ -27,6 +28,7 @@ def folder(tmp_path_factory):
     }
     for name, release in made.items():
         release.write(folder / f"{name}.parquet", audit=folder / f"{name}-audit.parquet")
+    made["smooth"].write(folder / "smooth.csv")
     return folder
 
 
@@ -91,89 +93,90 @@ def last_of(table, uid):
     return np.arange(len(table)) == rows[-1]
 
 
+def with_row(table, name, row, value):
+    return put(table, name, np.where(np.arange(len(table)) == row, value, columns(table)[name]))
+
+
+def narrower(table):
+    kept = [table.schema.field(name) for name in ("datetime", "lat", "lng")]
+    return table.cast(pa.schema([("uid", pa.int32()), *kept]))
+
+
 TABLES = {
-    "an extra column": (lambda t: t.append_column("name", pa.array(["x"] * len(t))), "1 are too many"),
-    "columns in another order": (lambda t: t.select(["uid", "datetime", "lng", "lat"]), "in its order"),
-    "more decimals": (lambda t: put(t, "lat", columns(t)["lat"] + 1e-10), "seven decimals"),
-    "a place off the Earth": (
-        lambda t: put(t, "lat", np.where(np.arange(len(t)) == 5, 95.0, columns(t)["lat"])),
-        "1 points have values that are missing or out of range",
-    ),
+    "an extra column": (lambda t: t.append_column("name", t["lat"]), "columns", {"missing": 6, "extra": 1}),
+    "columns in another order": (lambda t: t.select(["uid", "datetime", "lng", "lat"]), "point-columns", None),
+    "more decimals": (lambda t: put(t, "lat", columns(t)["lat"] + 1e-10), "fine-points", None),
+    "a place off the Earth": (lambda t: with_row(t, "lat", 5, 95.0), "wild-points", {"n": 1}),
     "a time of no year": (
         lambda t: put(t, "datetime", np.where(last_of(t, 0), 2**60, columns(t)["datetime"].astype("i8"))),
-        "1 points have values that are missing or out of range",
+        "wild-points",
+        {"n": 1},
     ),
-    "no number": (
-        lambda t: put(t, "lng", np.where(np.arange(len(t)) == 5, np.nan, columns(t)["lng"])),
-        "1 values are not numbers",
-    ),
-    "a missing value": (lambda t: put(t, "lng", [None, *columns(t)["lng"][1:].tolist()]), "1 values are missing"),
-    "numbers with a gap": (lambda t: put(t, "uid", columns(t)["uid"] + (columns(t)["uid"] > 3)), "without gaps"),
-    "rows out of order": (swap_rows, "not sorted"),
-    "another type": (
-        lambda t: put(t, "uid", columns(t)["uid"].astype(np.int32), pa.int32()).cast(
-            pa.schema([("uid", pa.int32()), *[t.schema.field(n) for n in ("datetime", "lat", "lng")]])
-        ),
-        "1 columns do not have the type",
-    ),
-    "metadata": (lambda t: t.replace_schema_metadata({"by": "me"}), "1 metadata keys"),
+    "no number": (lambda t: with_row(t, "lng", 5, np.nan), "not-numbers", {"n": 1}),
+    "a missing value": (lambda t: put(t, "lng", [None, *columns(t)["lng"][1:].tolist()]), "missing-values", {"n": 1}),
+    "numbers with a gap": (lambda t: put(t, "uid", columns(t)["uid"] + (columns(t)["uid"] > 3)), "numbering", None),
+    "rows out of order": (swap_rows, "unsorted", None),
+    "another type": (narrower, "column-types", {"n": 1}),
+    "metadata": (lambda t: t.replace_schema_metadata({"by": "me"}), "metadata-keys", {"n": 1}),
 }
 
 
 @pytest.mark.parametrize("kind", TABLES)
 def test_leaks(folder, tmp_path, kind):
-    broken, said = TABLES[kind]
+    broken, code, facts = TABLES[kind]
     verdict = check(folder, "smooth", rewritten(folder, "smooth", tmp_path, table=broken))
-    assert "leaks" in verdict.failures
-    assert said in " ".join(verdict.messages)
+    assert f"leaks/{code}" in verdict.codes
+    assert facts is None or PROBLEMS[f"leaks/{code}"].format(**facts) in verdict.problems
 
 
 TEXTS = {
-    "a plus sign": (("116.", "+116."), "not written as the format says"),
-    "a leading zero": (("116.", "0116."), "not written as the format says"),
-    "a space": ((",116.", ", 116."), "not written as the format says"),
-    "a longer end of a line": (("\n", "\r\n"), "bytes that are no part of its columns"),
+    "a plus sign": ("116.", "+116.", "value-form"),
+    "a leading zero": ("116.", "0116.", "value-form"),
+    "a space": (",116.", ", 116.", "value-form"),
+    "a longer end of a line": ("\n", "\r\n", "stray-bytes"),
 }
 
 
 @pytest.mark.parametrize("kind", TEXTS)
 def test_leaks_in_text(folder, tmp_path, kind):
-    made = shoal.Promesse(step=100).anonymize(shoal.read_traces(folder / "in.parquet"))
-    made.write(tmp_path / "r.csv")
-    assert shoal.verify(folder / "in.parquet", tmp_path / "r.csv").ok
-    (before, after), said = TEXTS[kind]
-    text = (tmp_path / "r.csv").read_text().replace(before, after, 1)
-    (tmp_path / "r.csv").write_text(text)
-    manifest = tmp_path / "r.csv.manifest.json"
-    stated = json.loads(manifest.read_text())
-    stated["files"] = {"r.csv": hashlib.sha256(text.encode()).hexdigest()}
-    manifest.write_text(json.dumps(stated))
-    verdict = shoal.verify(folder / "in.parquet", tmp_path / "r.csv")
-    assert "leaks" in verdict.failures
-    assert said in " ".join(verdict.messages)
+    before, after, code = TEXTS[kind]
+    text = (folder / "smooth.csv").read_text().replace(before, after, 1)
+    (tmp_path / "smooth.csv").write_text(text)
+    stated = json.loads((folder / "smooth.csv.manifest.json").read_text())
+    stated["files"] = {"smooth.csv": hashlib.sha256(text.encode()).hexdigest()}
+    (tmp_path / "smooth.csv.manifest.json").write_text(json.dumps(stated))
+    verdict = shoal.verify(folder / "in.parquet", tmp_path / "smooth.csv")
+    assert f"leaks/{code}" in verdict.codes
+
+
+def test_an_untouched_text_holds(folder):
+    assert shoal.verify(folder / "in.parquet", folder / "smooth.csv").ok
+
+
+def numbered(table, number):
+    """Give records other numbers."""
+    table = put(table, "uid", [number[uid] for uid in table["uid"].to_pylist()])
+    return table.take(np.lexsort((table["datetime"].to_numpy(), table["uid"].to_numpy())))
 
 
 @pytest.mark.parametrize(
-    ("said", "key"),
+    ("what", "key"),
     [
         ("when they begin", lambda rows: rows["datetime"].iloc[0]),
         ("when they end", lambda rows: rows["datetime"].iloc[-1]),
         ("how many points they have", len),
-        ("where they begin.", lambda rows: rows["lng"].iloc[0]),
-        ("second axis", lambda rows: rows["lat"].iloc[0]),
+        ("where they begin", lambda rows: rows["lng"].iloc[0]),
+        ("where they begin (second axis)", lambda rows: rows["lat"].iloc[0]),
     ],
 )
-def test_numbers_that_follow_the_records(folder, tmp_path, said, key):
+def test_numbers_that_follow_the_records(folder, tmp_path, what, key):
     def table(t):
-        rows = t.to_pandas()
-        order = sorted(rows["uid"].unique(), key=lambda uid: key(rows[rows["uid"] == uid]))
-        number = {uid: n for n, uid in enumerate(order)}
-        t = put(t, "uid", [number[uid] for uid in t["uid"].to_pylist()])
-        return t.take(np.lexsort((t["datetime"].to_numpy(), t["uid"].to_numpy())))
+        of = {uid: key(rows) for uid, rows in t.to_pandas().groupby("uid")}
+        return numbered(t, {uid: n for n, uid in enumerate(sorted(of, key=of.get))})
 
     verdict = shoal.verify(folder / "in.parquet", rewritten(folder, "smooth", tmp_path, table=table))
     assert verdict.failures == ("leaks",)
-    assert any(said in message for message in verdict.messages)
+    assert PROBLEMS["leaks/order"].format(what=what) in verdict.problems
 
 
 def noise(lat, lng, epsilon, seed=1, *, stretch=1.0, fixed=False):
@@ -193,89 +196,82 @@ NOISE = {
 }
 
 
-@pytest.mark.parametrize("kind", NOISE)
-def test_wrong_noise(folder, tmp_path, kind):
+def moved(folder, tmp_path, noise):
+    """Return the verdict on a release whose points are where `noise` puts the true places."""
+
     def table(t):
-        lat, lng = NOISE[kind](*true_places(folder, t))
+        lat, lng = noise(*true_places(folder, t))
         return put(put(t, "lat", lat), "lng", lng)
 
-    assert check(folder, "noisy", rewritten(folder, "noisy", tmp_path, table=table)).failures == ("noise",)
+    return check(folder, "noisy", rewritten(folder, "noisy", tmp_path, table=table))
+
+
+@pytest.mark.parametrize("kind", NOISE)
+def test_wrong_noise(folder, tmp_path, kind):
+    assert moved(folder, tmp_path, NOISE[kind]).failures == ("noise",)
 
 
 def test_right_noise_of_another_make_passes(folder, tmp_path):
+    assert moved(folder, tmp_path, lambda lat, lng: noise(lat, lng, EPSILON)).ok
+
+
+@pytest.mark.parametrize(("name", "later"), [("noisy", (1, "s")), ("smooth", (1, "D"))])
+def test_times_that_are_no_fixes(folder, tmp_path, name, later):
     def table(t):
-        lat, lng = noise(*true_places(folder, t), EPSILON)
-        return put(put(t, "lat", lat), "lng", lng)
+        return put(t, "datetime", columns(t)["datetime"] + np.timedelta64(*later))
 
-    assert check(folder, "noisy", rewritten(folder, "noisy", tmp_path, table=table)).ok
-
-
-def test_times_that_are_no_fixes(folder, tmp_path):
-    def later(t):
-        return put(t, "datetime", columns(t)["datetime"] + np.timedelta64(1, "s"))
-
-    assert "truth" in check(folder, "noisy", rewritten(folder, "noisy", tmp_path, table=later)).failures
-
-    def tomorrow(t):
-        return put(t, "datetime", columns(t)["datetime"] + np.timedelta64(1, "D"))
-
-    assert "truth" in check(folder, "smooth", rewritten(folder, "smooth", tmp_path, table=tomorrow)).failures
+    assert "truth/outside-time" in check(folder, name, rewritten(folder, name, tmp_path, table=table)).codes
 
 
 def test_records_in_the_order_of_their_owners(folder, tmp_path):
     audit = pq.read_table(folder / "smooth-audit.parquet").to_pandas().sort_values("owner")
     number = {record: n for n, record in enumerate(audit["record"])}
-
-    def table(t):
-        t = put(t, "uid", [number[uid] for uid in t["uid"].to_pylist()])
-        return t.take(np.lexsort((t["datetime"].to_numpy(), t["uid"].to_numpy())))
-
-    path = rewritten(folder, "smooth", tmp_path, table=table)
+    path = rewritten(folder, "smooth", tmp_path, table=lambda t: numbered(t, number))
     audit["record"] = range(len(audit))
     pq.write_table(pa.Table.from_pandas(audit, preserve_index=False), tmp_path / "a.parquet")
     verdict = shoal.verify(folder / "in.parquet", path, audit=tmp_path / "a.parquet")
     assert verdict.failures == ("leaks",)
 
 
-def test_the_manifest_and_the_claim(folder, tmp_path):
-    def total(public):
-        return public | {"claim": public["claim"] | {"total_per_m": EPSILON}}
+def counts(manifest, **changed):
+    return {**manifest, "counts": {**manifest["counts"], **changed}}
 
-    def other(public):
-        return public | {"parameters": {"epsilon_per_m": 0.5}}
 
-    def label(public):
-        return public | {"parameters": {"step_m": 100, "note": "ann"}}
+@pytest.mark.parametrize(
+    ("name", "change", "codes"),
+    [
+        ("noisy", {"stale": True}, {"integrity/hash"}),
+        ("noisy", {"shoal_object": lambda p: p | {"claim": p["claim"] | {"total_per_m": EPSILON}}}, {"noise/total"}),
+        ("noisy", {"shoal_object": lambda p: p | {"parameters": {"epsilon_per_m": 0.5}}}, {"leaks/header-differs"}),
+        (
+            "smooth",
+            {"shoal_object": lambda p: p | {"parameters": {"step_m": 100, "note": "ann"}}},
+            {"leaks/header-parameters"},
+        ),
+        (
+            "smooth",
+            {"manifest": lambda m: counts(m, samples_published=123_457)},
+            {"leaks/exact-counts", "integrity/records-and-points"},
+        ),
+    ],
+    ids=["hash", "total", "other epsilon", "note", "exact counts"],
+)
+def test_the_manifest_and_the_claim(folder, tmp_path, name, change, codes):
+    assert codes <= set(check(folder, name, rewritten(folder, name, tmp_path, **change)).codes)
 
-    def exact(manifest):
-        manifest["counts"]["samples_published"] = 123_457
-        return manifest
 
+def test_no_more_points_are_created_than_published(folder, tmp_path):
     def created(manifest):
-        manifest["counts"]["samples_created"] = 10 * manifest["counts"]["samples_published"]
-        return manifest
+        return counts(manifest, samples_created=10 * manifest["counts"]["samples_published"])
 
-    cases = {
-        "integrity": rewritten(folder, "noisy", _folder(tmp_path, "1"), stale=True),
-        "noise": rewritten(folder, "noisy", _folder(tmp_path, "2"), shoal_object=total),
-        "leaks": rewritten(folder, "noisy", _folder(tmp_path, "3"), shoal_object=other),
-    }
-    for kind, path in cases.items():
-        assert kind in check(folder, "noisy", path).failures, kind
-    path = rewritten(folder, "smooth", _folder(tmp_path, "4"), shoal_object=label)
-    assert "leaks" in check(folder, "smooth", path).failures
-    path = rewritten(folder, "smooth", _folder(tmp_path, "5"), manifest=exact)
-    assert {"leaks", "integrity"} <= set(check(folder, "smooth", path).failures)
-    path = rewritten(folder, "smooth", _folder(tmp_path, "7"), manifest=created)
-    assert check(folder, "smooth", path).failures == ("integrity",)
-    path = rewritten(folder, "smooth", _folder(tmp_path, "6"))
+    verdict = check(folder, "smooth", rewritten(folder, "smooth", tmp_path, manifest=created))
+    assert verdict.codes == ("integrity/points-created",)
+
+
+def test_a_manifest_that_is_missing(folder, tmp_path):
+    path = rewritten(folder, "smooth", tmp_path)
     path.with_name("r.parquet.manifest.json").unlink()
-    assert "integrity" in check(folder, "smooth", path).failures
-
-
-def _folder(tmp_path, name):
-    (tmp_path / name).mkdir()
-    return tmp_path / name
+    assert "integrity/no-manifest" in check(folder, "smooth", path).codes
 
 
 def test_claims_that_points_can_not_hold(folder, tmp_path):
@@ -291,9 +287,6 @@ def test_claims_that_points_can_not_hold(folder, tmp_path):
         shoal.verify(folder / "in.parquet", folder / "smooth.parquet", claim=shoal.Claim("cover", k=2))
     with pytest.raises(CannotCheck, match="fixes"):
         shoal.verify(shoal.read(folder / "in.parquet"), folder / "smooth.parquet")
-
-
-KEPT = "More points are left at the true places than the claimed noise leaves there."
 
 
 @pytest.mark.parametrize(
@@ -319,7 +312,7 @@ def test_places_that_were_left_as_they_are(folder, tmp_path, raw, off):
 
     verdict = check(folder, "noisy", rewritten(folder, "noisy", tmp_path, table=table))
     assert verdict.failures == ("noise",)
-    assert KEPT in verdict.messages
+    assert "noise/true-places" in verdict.codes
 
 
 def test_fixes_without_a_point_are_counted(folder, tmp_path):
@@ -327,14 +320,11 @@ def test_fixes_without_a_point_are_counted(folder, tmp_path):
         uid = columns(t)["uid"]
         return t.filter(pa.array(np.arange(len(uid)) - np.searchsorted(uid, uid) < 100))
 
-    def published(manifest, suppressed):
-        manifest["counts"] |= {"samples_published": 4000, "samples_suppressed": suppressed}
-        return manifest
-
     for suppressed, fails in ((0, True), (3900, True), (4000, False), (4100, True)):
-        how = {"table": table, "manifest": lambda manifest, n=suppressed: published(manifest, n)}
-        verdict = check(folder, "noisy", rewritten(folder, "noisy", _folder(tmp_path, str(suppressed)), **how))
-        assert verdict.failures == (("suppression",) if fails else ())
+        stated = {"samples_published": 4000, "samples_suppressed": suppressed}
+        how = {"table": table, "manifest": lambda manifest, stated=stated: counts(manifest, **stated)}
+        verdict = check(folder, "noisy", rewritten(folder, "noisy", tmp_path, **how))
+        assert set(verdict.failures) == ({"suppression"} if fails else set())
 
 
 def test_an_audit_of_other_people(folder, tmp_path):

@@ -89,36 +89,32 @@ def twin_of_truth(lists, kinds, claims, *, group, declared, tolerance, limit):
     lost = samples - sum(published)
     share = lost / samples if samples else 1.0
     if share > limit:
-        problems.append(f"{share:.1%} of the samples were suppressed; at most {limit:.0%} are accepted.")
+        problems.append(("suppression/too-many", {"share": share, "limit": limit}))
     if lost == samples:
-        problems.append("Nothing of the original was published.")
+        problems.append(("suppression/nothing-published", {}))
     if abs(lost - declared) > tolerance:
-        problems.append("The number of suppressed samples is not the one that was stated.")
+        problems.append(("suppression/not-as-stated", {}))
     if mixed:
-        problems.append(f"{mixed:,} samples are held by some of their user's records only.")
+        problems.append(("suppression/mixed", {"n": mixed}))
     figures = {"suppressed_samples": lost, "suppressed_share": round(share, 6), "mixed_samples": mixed}
     good = [sum(held_by(kinds[kind], s) for s in lists[user]) == published[user] for user, kind in claims]
     if not all(good):
-        problems.append(f"{good.count(False):,} members have samples that their record does not hold.")
+        problems.append(("truth/member-outside", {"n": good.count(False)}))
     full = {(user, kind): full_boxes(kinds[kind], lists[user]) for user, kind in pairs}
     if group:
-        some = [
-            any(full[u, k][n] for u, k in pairs if k == kind) for kind, own in enumerate(kinds) for n in range(len(own))
-        ]
-        if not all(some):
-            problems.append(f"{some.count(False):,} boxes hold no sample of anybody in their record.")
+        boxes = [(kind, n) for kind, own in enumerate(kinds) for n in range(len(own))]
+        empty = [not any(full[u, k][n] for u, k in pairs if k == kind) for kind, n in boxes]
+        if any(empty):
+            problems.append(("truth/box-without-sample", {"n": sum(empty)}))
         each = [is_full for own in full.values() for is_full in own]
-        figures |= {
-            "truth_level": "group",
-            "empty_pairs_share": round(each.count(False) / len(each) if each else 0.0, 6),
-        }
+        share = each.count(False) / len(each) if each else 0.0
+        figures |= {"truth_level": "group", "empty_pairs_share": round(share, 6)}
+        good = [one and published[user] > 0 for one, (user, _) in zip(good, claims, strict=True)]
     else:
         true = [all(full[claim]) for claim in claims]
         if not all(true):
-            problems.append(f"{true.count(False):,} members have no sample in a box of their record.")
+            problems.append(("truth/member-without-sample", {"n": true.count(False)}))
         good = [one and other for one, other in zip(good, true, strict=True)]
-    if group:
-        good = [one and published[user] > 0 for one, (user, _) in zip(good, claims, strict=True)]
     return problems, figures, published, good
 
 
@@ -149,12 +145,8 @@ def test_truth_is_what_plain_loops_say(data):
         problems, figures, counts, good = twin_of_truth(
             lists, kinds, [(u, groups[r]) for u, r in claims], group=level == "group", limit=limit, **asked
         )
-        assert findings.problems == problems
+        assert [finding for finding in findings.found if finding.is_problem] == problems
         assert findings.figures == figures
-        assert {"truth", "suppression"} >= findings.failures
-        assert ("suppression" in findings.failures) == any(
-            "suppress" in p or "Nothing" in p or "some of" in p for p in problems
-        )
         assert set(findings.checked) == {"truth", "suppression"}
         assert kept.counts.tolist() == counts == [n for _, part in kept.parts() for n in part.counts.tolist()]
         assert checked.good.tolist() == good
@@ -162,7 +154,7 @@ def test_truth_is_what_plain_loops_say(data):
 
 
 def test_of_two_members_one_is_in_one_of_three_boxes():
-    """The share of pairs without a sample, to six digits and in words."""
+    """The share of pairs without a sample, to six digits and as it is."""
     boxes = [[(0, 0, 0, 9, 0, 9), (1, 1, 0, 9, 0, 9), (2, 2, 0, 9, 0, 9)]]
     people = crowd_of(original([[(0, 1, 1), (1, 1, 1), (2, 1, 1)], [(0, 1, 1)]]))
     findings, made = Findings(), catalogue(np.array([7]), records_of(boxes))
@@ -170,34 +162,26 @@ def test_of_two_members_one_is_in_one_of_three_boxes():
     truth.check_members(
         findings, people, made, witnesses, declared=0, tolerance=0, max_suppressed=0, level="group", run=Run(threads=1)
     )
-    assert findings.figures == {
-        "suppressed_samples": 0,
-        "suppressed_share": 0.0,
-        "mixed_samples": 0,
-        "truth_level": "group",
-        "empty_pairs_share": 0.333333,
-    }
-    assert findings.messages[0].endswith(
-        "of a box and a member of its record, 33.3% are without a sample of that member."
-    )
-    assert findings.failures == set()
+    none_lost = {"suppressed_samples": 0, "suppressed_share": 0.0, "mixed_samples": 0}
+    assert findings.figures == {**none_lost, "truth_level": "group", "empty_pairs_share": 0.333333}
+    assert findings.found == [("group-truth", {"share": pytest.approx(1 / 3)})]
 
 
 @pytest.mark.parametrize(
-    ("counts", "lost", "declared", "tolerance", "limit", "problems"),
+    ("counts", "lost", "declared", "tolerance", "limit", "found"),
     [
         ((7, 0), 1, 1, 0.0, 1 / 7, []),
-        ((7, 0), 1, 1, 0.0, 0.142, ["14.3% of the samples were suppressed; at most 14% are accepted."]),
+        ((7, 0), 1, 1, 0.0, 0.142, [("suppression/too-many", {"share": 1 / 7, "limit": 0.142})]),
         ((7, 0), 3, 1, 2.0, 1.0, []),
         ((7, 0), 1, 3, 2.0, 1.0, []),
-        ((7, 0), 3, 1, 1.9, 1.0, ["The number of suppressed samples is not the one that was stated."]),
-        ((7, 0), 0, 2, 1.9, 1.0, ["The number of suppressed samples is not the one that was stated."]),
-        ((3, 4), 7, 7, 0.0, 1.0, ["Nothing of the original was published."]),
-        ((0, 0), 0, 0, 0.0, 0.5, ["100.0% of the samples were suppressed; at most 50% are accepted.",
-                                  "Nothing of the original was published."]),
+        ((7, 0), 3, 1, 1.9, 1.0, [("suppression/not-as-stated", {})]),
+        ((7, 0), 0, 2, 1.9, 1.0, [("suppression/not-as-stated", {})]),
+        ((3, 4), 7, 7, 0.0, 1.0, [("suppression/nothing-published", {})]),
+        ((0, 0), 0, 0, 0.0, 0.5,
+         [("suppression/too-many", {"share": 1.0, "limit": 0.5}), ("suppression/nothing-published", {})]),
     ],
 )  # fmt: skip
-def test_how_much_may_be_suppressed(counts, lost, declared, tolerance, limit, problems):
+def test_how_much_may_be_suppressed(counts, lost, declared, tolerance, limit, found):
     people = in_parts([[(t, 0, 0) for t in range(count)] for count in counts], (1, 1))
     gone = (min(lost, counts[0]), max(0, lost - counts[0]))
 
@@ -206,7 +190,7 @@ def test_how_much_may_be_suppressed(counts, lost, declared, tolerance, limit, pr
 
     findings = Findings()
     kept = truth.check_suppressed(findings, people, check, declared=declared, tolerance=tolerance, max_suppressed=limit)
-    assert findings.problems == problems
+    assert findings.found == found
     assert findings.figures["suppressed_samples"] == lost
     assert findings.figures["suppressed_share"] == round(lost / sum(counts) if sum(counts) else 1.0, 6)
     assert findings.checked == ["suppression"]
@@ -218,8 +202,7 @@ def test_records_without_sound_boxes_are_counted_one_by_one():
     for groups, broken in (([0, 1, 2, 1], 3), ([0, 0, 1], 1), ([0, 0], 0)):
         findings, n = Findings(), len(groups)
         truth.check_boxes(findings, Catalogue(np.arange(n), whole_numbers(groups), np.ones(n, int), records_of(lists)))
-        said = f"{broken} records have no box, an empty box, or boxes that overlap or are unsorted in time."
-        assert findings.problems == ([said] if broken else [])
+        assert findings.found == ([("truth/boxes", {"n": broken})] if broken else [])
         assert findings.checked == ["truth"]
 
 
@@ -239,10 +222,15 @@ def table_of(rows):
     )
 
 
-def test_an_audit_names_who_was_merged_and_who_owns_what():
+def read(table, people=PEOPLE, release=RELEASE, **options):
+    """Return what an audit says, and what is found about it."""
     findings = Findings()
-    made = read_audit(findings, table_of([ROWS[n] for n in (4, 1, 0, 5, 3, 2)]), PEOPLE, RELEASE)
-    assert findings.problems == []
+    return read_audit(findings, table, people, release, **options), findings
+
+
+def test_an_audit_names_who_was_merged_and_who_owns_what():
+    made, findings = read(table_of([ROWS[n] for n in (4, 1, 0, 5, 3, 2)]))
+    assert findings.found == []
     assert findings.checked == ["audit", "truth"]
     assert (made.users.tolist(), made.records.tolist()) == ([2, 1, 0, 1, 0], [2, 0, 0, 1, 1])
     assert (made.owner.tolist(), made.own.tolist()) == ([0, 1, 2], [0, 1, 2, -1])
@@ -251,72 +239,61 @@ def test_an_audit_names_who_was_merged_and_who_owns_what():
     assert made.last is None
 
 
-NOBODY = "{} rows of the audit name nobody who is in the original."
-STRAY = "{} rows of the audit name a record that is not in the release."
-TWICE = "{} rows of the audit repeat a member of a record."
-NO_RECORD = "{} rows of the audit have members but no record."
-STRANGER = "{} records have an owner who is not among their members."
-NO_OWNER = "{} records have no owner in the audit."
-MANY = "{} records have more owners than people they were published for."
-FEWER = "{} records have fewer owners than people they were published for."
-MISSING = "{} users have no row of their own in the audit."
-UNCLEAR = "{} users are both published and not, or twice not."
-DOUBLE = "{} persons own more than one record."
+def counted(*codes):
+    """Return findings about the audit: codes and their counts, if they have one."""
+    return [(f"audit/{code}", {} if n is None else {"n": n}) for code, n in codes]
 
 
 @pytest.mark.parametrize(
     ("left_out", "added", "weights", "said"),
     [
         ((), [], (1, 1, 1), []),
-        ((), [(30, "c", "zz")], (1, 1, 1), [(NOBODY, 1)]),
-        ((), [(30, "yy", "b"), (None, "zz", "zz")], (1, 1, 1), [(NOBODY, 2)]),
-        ((), [(30, "c", "d"), (10, "a", "d"), (20, "b", "zz")], (1, 1, 1), [(NOBODY, 1)]),
-        ((), [(30, "c", "zz"), (30, "c", "yy")], (1, 1, 1), [(NOBODY, 2), (TWICE, 1)]),
-        ((), [(5, "a", "a"), (15, "a", "b"), (31, "a", "c"), (-1, "a", "d")], (1, 1, 1), [(STRAY, 4)]),
-        ((), [(5, "a", "d"), (10, "a", "zz")], (1, 1, 1), [(NOBODY, 1), (STRAY, 1)]),
-        ((), [ROWS[1], ROWS[4], ROWS[4]], (1, 1, 1), [(TWICE, 3)]),
-        ((), [(None, "d", "a")], (1, 1, 1), [(NO_RECORD, 1)]),
-        ((0,), [], (1, 1, 1), [(STRANGER, 1)]),
-        ((0, 4), [(30, "c", "d")], (1, 1, 1), [(STRANGER, 2)]),
-        ((4,), [], (1, 1, 1), [(NO_OWNER, 1), (MISSING, 1)]),
-        ((0, 1, 4), [], (1, 1, 1), [(NO_OWNER, 2), (MISSING, 2)]),
-        ((5,), [(10, "d", "d")], (1, 1, 1), [(MANY, 1)]),
+        ((), [(30, "c", "zz")], (1, 1, 1), [("unknown-person", 1)]),
+        ((), [(30, "yy", "b"), (None, "zz", "zz")], (1, 1, 1), [("unknown-person", 2)]),
+        ((), [(30, "c", "d"), (10, "a", "d"), (20, "b", "zz")], (1, 1, 1), [("unknown-person", 1)]),
+        ((), [(30, "c", "zz"), (30, "c", "yy")], (1, 1, 1), [("unknown-person", 2), ("repeated-member", 1)]),
+        ((), [(5, "a", "a"), (15, "a", "b"), (31, "a", "c"), (-1, "a", "d")], (1, 1, 1), [("unknown-record", 4)]),
+        ((), [(5, "a", "d"), (10, "a", "zz")], (1, 1, 1), [("unknown-person", 1), ("unknown-record", 1)]),
+        ((), [ROWS[1], ROWS[4], ROWS[4]], (1, 1, 1), [("repeated-member", 3)]),
+        ((), [(None, "d", "a")], (1, 1, 1), [("no-record", 1)]),
+        ((0,), [], (1, 1, 1), [("owner-not-member", 1)]),
+        ((0, 4), [(30, "c", "d")], (1, 1, 1), [("owner-not-member", 2)]),
+        ((4,), [], (1, 1, 1), [("no-owner", 1), ("missing-person", 1)]),
+        ((0, 1, 4), [], (1, 1, 1), [("no-owner", 2), ("missing-person", 2)]),
+        ((5,), [(10, "d", "d")], (1, 1, 1), [("too-many-owners", 1)]),
         ((5,), [(10, "d", "d")], (2, 1, 1), []),
-        ((5,), [(10, "d", "d")], (3, 1, 2), [(FEWER, 2)]),
-        ((4,), [], (1, 1, 2), [(NO_OWNER, 1), (MISSING, 1)]),
-        ((5,), [], (1, 1, 1), [(MISSING, 1)]),
-        ((2, 3, 5), [(20, "d", "d")], (1, 1, 1), [(MISSING, 1)]),
-        ((), [(None, "d", "d")], (1, 1, 1), [(UNCLEAR, 1)]),
-        ((), [(None, "a", "a"), (None, "d", "d")], (1, 1, 1), [(UNCLEAR, 2)]),
-        ((4,), [(30, "a", "a")], (1, 1, 1), [(MISSING, 1), (DOUBLE, 1)]),
+        ((5,), [(10, "d", "d")], (3, 1, 2), [("too-few-owners", 2)]),
+        ((4,), [], (1, 1, 2), [("no-owner", 1), ("missing-person", 1)]),
+        ((5,), [], (1, 1, 1), [("missing-person", 1)]),
+        ((2, 3, 5), [(20, "d", "d")], (1, 1, 1), [("missing-person", 1)]),
+        ((), [(None, "d", "d")], (1, 1, 1), [("both-or-twice", 1)]),
+        ((), [(None, "a", "a"), (None, "d", "d")], (1, 1, 1), [("both-or-twice", 2)]),
     ],
 )  # fmt: skip
 def test_an_audit_makes_sense(left_out, added, weights, said):
     rows = [row for n, row in enumerate(ROWS) if n not in left_out] + added
     release = Catalogue(RELEASE.uids, RELEASE.groups, whole_numbers(weights), RELEASE.unique)
-    findings = Findings()
-    made = read_audit(findings, table_of(rows), PEOPLE, release)
-    assert findings.problems == [sentence.format(n) for sentence, n in said]
-    assert findings.failures == ({"audit"} if said else set()) | ({"truth"} if (DOUBLE, 1) in said else set())
+    made, findings = read(table_of(rows), release=release)
+    assert findings.found == counted(*said)
     assert (made is None) == bool(said)
 
 
 def test_who_owns_two_records_is_a_matter_of_truth():
-    findings = Findings()
-    made = read_audit(findings, table_of([*ROWS[:4], (30, "a", "a"), (None, "c", "c"), ROWS[5]]), PEOPLE, RELEASE)
-    assert findings.failures == {"truth"}
-    assert findings.problems == [DOUBLE.format(1)]
+    twice = [("truth/several-records", {"n": 1})]
+    for added, found in (([], [*counted(("missing-person", 1)), *twice]), ([(None, "c", "c")], twice)):
+        made, findings = read(table_of([*ROWS[:4], (30, "a", "a"), *added, ROWS[5]]))
+        assert findings.found == found
+        assert (made is None) == (not added)
     assert made.owner.tolist() == [0, 1, 0]
 
 
 def test_an_audit_of_nobody():
     nobody = crowd_of(original([]))
     empty = Catalogue(whole_numbers([]), whole_numbers([]), whole_numbers([]), records_of([]))
-    findings = Findings()
-    made = read_audit(findings, table_of([]), nobody, empty)
-    assert (findings.problems, len(made.users)) == ([], 0)
-    read_audit(findings, table_of([(3, "a", "a"), (3, "a", "b")]), nobody, empty)
-    assert findings.problems == [NOBODY.format(2), STRAY.format(2), TWICE.format(1)]
+    made, findings = read(table_of([]), nobody, empty)
+    assert (findings.found, len(made.users)) == ([], 0)
+    _, findings = read(table_of([(3, "a", "a"), (3, "a", "b")]), nobody, empty)
+    assert findings.found == counted(("unknown-person", 2), ("unknown-record", 2), ("repeated-member", 1))
 
 
 @pytest.mark.parametrize(
@@ -330,15 +307,10 @@ def test_an_audit_of_nobody():
     ],
 )
 def test_an_audit_has_its_columns(change):
-    said = ["The audit does not have the columns record (integer), owner, member."]
-    for read in (
-        lambda f, t: read_audit(f, t, PEOPLE, RELEASE),
-        lambda f, t: read_owners(f, t, PEOPLE.labels, RELEASE.uids),
-    ):
+    for reader, about in ((read_audit, (PEOPLE, RELEASE)), (read_owners, (PEOPLE.labels, RELEASE.uids))):
         findings = Findings()
-        assert read(findings, change(table_of(ROWS))) is None
-        assert findings.problems == said
-        assert findings.failures == {"audit"}
+        assert reader(findings, change(table_of(ROWS)), *about) is None
+        assert findings.codes == ["audit/columns"]
 
 
 def test_numbers_and_labels_are_found_where_they_are():
@@ -363,55 +335,49 @@ def test_members_may_be_merged_for_some_time():
             (30, "c", "a"), (30, "c", "b"), (None, "d", "d")]  # fmt: skip
     times = [(0, 60_000), (60_000, 180_000), (60_001, 179_999), (None, 60_000), (None, None), (5, None),
              (-60_000, None), (-1, 0), (None, None)]  # fmt: skip
-    findings = Findings()
-    made = read_audit(findings, timed(rows, times), PEOPLE, RELEASE, slot_s=60)
-    assert findings.problems == []
+    made, findings = read(timed(rows, times), slot_s=60)
+    assert findings.found == []
     assert made.users.tolist() == [0, 1, 1, 2, 1, 2, 0, 1]
     assert made.first.tolist() == [-EVER, 1, 2, -EVER, -EVER, -EVER, -1, 0]
     assert made.last.tolist() == [EVER, 2, 1, 0, EVER, EVER, EVER, -1]
     for asked in ({}, {"slot_s": None}):
-        findings = Findings()
-        assert read_audit(findings, timed(rows, times), PEOPLE, RELEASE, **asked) is None
-        assert findings.problems == [TWICE.format(1)]
-    halves = read_audit(Findings(), timed(ROWS, [(0, 7000)] * 6, "s"), PEOPLE, RELEASE, slot_s=2)
+        made, findings = read(timed(rows, times), **asked)
+        assert made is None
+        assert findings.found == counted(("repeated-member", 1))
+    halves, _ = read(timed(ROWS, [(0, 7000)] * 6, "s"), slot_s=2)
     assert (halves.first[1], halves.last[1]) == (0, 2)
     for name in ("t_start", "t_end"):
-        alone = read_audit(Findings(), timed(ROWS, [(0, 7000)] * 6).drop_columns([name]), PEOPLE, RELEASE, slot_s=60)
+        alone, _ = read(timed(ROWS, [(0, 7000)] * 6).drop_columns([name]), slot_s=60)
         assert alone.first is None
 
 
 @pytest.mark.parametrize(
-    ("times", "said"),
+    ("times", "backwards"),
     [
-        ([(5, 6), (6, 6), (7, 6), (None, 6), (7, None), (None, None)], ["2 rows of the audit end before they start."]),
+        ([(5, 6), (6, 6), (7, 6), (None, 6), (7, None), (None, None)], [("reversed-times", 2)]),
         ([(-9, -8), (0, 1), (-1, 0), (None, -5), (7, None), (None, None)], []),
     ],
 )
-def test_times_of_an_audit_run_forwards(times, said):
-    findings = Findings()
-    read_audit(findings, timed(ROWS, times), PEOPLE, RELEASE, slot_s=60)
-    assert findings.problems == said
+def test_times_of_an_audit_run_forwards(times, backwards):
+    assert read(timed(ROWS, times), slot_s=60)[1].found == counted(*backwards)
 
 
 @pytest.mark.parametrize("name", ["t_start", "t_end"])
 def test_times_of_an_audit_are_timestamps(name):
     table = timed(ROWS, [(0, 60_000)] * 6)
-    at = table.column_names.index(name)
-    findings = Findings()
-    assert (
-        read_audit(findings, table.set_column(at, name, table[name].cast(pa.int64())), PEOPLE, RELEASE, slot_s=60)
-        is None
-    )
-    assert findings.problems == ["The times of the audit are not timestamps."]
+    table = table.set_column(table.column_names.index(name), name, table[name].cast(pa.int64()))
+    made, findings = read(table, slot_s=60)
+    assert made is None
+    assert findings.codes == ["audit/time-type"]
 
 
 def test_the_same_member_at_the_same_time_is_a_repetition():
     rows = [*ROWS, (10, "a", "b"), (10, "a", "b"), (10, "a", "b"), (20, "b", "c")]
     times = [(0, 9)] * 6 + [(0, 9), (0, 8), (1, 9), (0, 9)]
     times = [(60_000 * start, 60_000 * end) for start, end in times]
-    findings = Findings()
-    assert read_audit(findings, timed(rows, times), PEOPLE, RELEASE, slot_s=60) is None
-    assert findings.problems == [TWICE.format(1)]
+    made, findings = read(timed(rows, times), slot_s=60)
+    assert made is None
+    assert findings.found == counted(("repeated-member", 1))
 
 
 def test_an_audit_is_read_from_files(tmp_path):
@@ -423,16 +389,15 @@ def test_an_audit_is_read_from_files(tmp_path):
     (tmp_path / "plain.csv").write_text("record,owner,member\n" + text.replace(",,", ""))
     for name in ("audit.parquet", "audit.CSV", "plain.csv"):
         for path in (tmp_path / name, str(tmp_path / name)):
-            findings = Findings()
-            made = read_audit(findings, path, people, RELEASE, slot_s=60)
-            assert findings.problems == []
+            made, findings = read(path, people, slot_s=60)
+            assert findings.found == []
             assert made.users.tolist() == [0, 1, 2, 1]
             assert (made.last is None) == (name != "audit.CSV")
     (tmp_path / "broken.parquet").write_text("record")
     (tmp_path / "broken.csv").write_text("record,owner,member\nx,y,z\n")
     for name in ("broken.parquet", "broken.csv", "missing.csv"):
         with pytest.raises(CannotCheck, match="the audit file can't be read; give the file that --audit wrote"):
-            read_audit(Findings(), tmp_path / name, people, RELEASE)
+            read(tmp_path / name, people)
 
 
 @examples(60)
@@ -448,9 +413,7 @@ def test_persons_and_owned_pairs_are_counted_as_plain_loops_do(claims):
     assert made.owned().tolist() == [n for n, (u, record, is_good) in enumerate(claims) if is_good and own[u] == record]
 
 
-OTHER = "{} rows of the audit have another member than the owner."
-NOT_ONE = "Not every record has one owner in the audit."
-NOT_CLEAR = "{} users are not in the audit, or both published and not."
+NOT_ONE = ("not-one-owner", None)
 SPLIT = [(30, "a", "a"), (10, "c", "c"), (20, "a", "a"), (None, "d", "d"), (None, "b", "b")]
 
 
@@ -458,25 +421,25 @@ SPLIT = [(30, "a", "a"), (10, "c", "c"), (20, "a", "a"), (None, "d", "d"), (None
     ("left_out", "added", "said"),
     [
         ((), [], []),
-        ((), [(40, "a", "a")], [STRAY.format(1), NOT_ONE]),
-        ((), [(None, "zz", "zz")], [NOBODY.format(1)]),
-        ((1,), [(10, "c", "a")], [OTHER.format(1)]),
-        ((1, 2), [(10, "c", "a"), (20, "a", "b")], [OTHER.format(2)]),
-        ((4,), [(None, "b", "a")], [NO_RECORD.format(1), OTHER.format(1)]),
+        ((), [(40, "a", "a")], [("unknown-record", 1), NOT_ONE]),
+        ((), [(None, "zz", "zz")], [("unknown-person", 1)]),
+        ((1,), [(10, "c", "a")], [("member-not-owner", 1)]),
+        ((1, 2), [(10, "c", "a"), (20, "a", "b")], [("member-not-owner", 2)]),
+        ((4,), [(None, "b", "a")], [("no-record", 1), ("member-not-owner", 1)]),
         ((2,), [], [NOT_ONE]),
-        ((1,), [], [NOT_ONE, NOT_CLEAR.format(1)]),
+        ((1,), [], [NOT_ONE, ("missing-or-both", 1)]),
         ((), [(10, "a", "a")], [NOT_ONE]),
-        ((), [SPLIT[0]], [TWICE.format(1), NOT_ONE]),
-        ((3, 4), [], [NOT_CLEAR.format(2)]),
-        ((), [(None, "a", "a")], [NOT_CLEAR.format(1)]),
-        ((), [(None, "d", "d")], [NOT_CLEAR.format(1)]),
+        ((), [SPLIT[0]], [("repeated-member", 1), NOT_ONE]),
+        ((3, 4), [], [("missing-or-both", 2)]),
+        ((), [(None, "a", "a")], [("missing-or-both", 1)]),
+        ((), [(None, "d", "d")], [("missing-or-both", 1)]),
     ],
 )
 def test_owners_of_records_of_points(left_out, added, said):
     rows = [row for n, row in enumerate(SPLIT) if n not in left_out] + added
     findings = Findings()
     owners = read_owners(findings, table_of(rows), PEOPLE.labels, RELEASE.uids)
-    assert findings.problems == said
+    assert findings.found == counted(*said)
     assert findings.checked == ["audit"]
     assert (owners is None) if said else owners.tolist() == [2, 0, 0]
 
@@ -534,9 +497,8 @@ def test_order_is_judged_from_twenty_records_on(n):
     lists = [[(t, 50, *(int(v) for v in np.sort(draw.integers(0, 99, (2, 2)), axis=1).ravel()))] for t in range(n)]
     findings, made = Findings(), catalogue(np.arange(n), records_of(lists))
     order.check_numbering(findings, made)
-    assert findings.problems == (["The numbers of the records follow when they begin."] if n == 20 else [])
-    assert findings.failures == ({"leaks"} if n == 20 else set())
-    assert findings.messages == (findings.problems or ["Order was not judged: that needs 20 records."])
+    follows, few = ("leaks/order", {"what": "when they begin"}), ("order-not-judged", {"n": 20})
+    assert findings.found == [follows if n == 20 else few]
     assert order.check_quantities(Findings(), {}, n) is (n == 20)
 
 
@@ -551,8 +513,7 @@ def test_identical_records_are_not_side_by_side(pairs, blamed):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(order, "_follows", lambda _: False)
         order.check_numbering(findings, Catalogue(np.arange(80), groups, groups, unique))
-    said = ["Identical records are numbered side by side more often than by chance."]
-    assert findings.problems == (said if blamed else [])
+    assert findings.codes == (["leaks/side-by-side"] if blamed else [])
 
 
 def test_how_many_identical_ones_chance_puts_side_by_side():
@@ -605,9 +566,13 @@ def test_users_are_ranked_by_their_number_of_samples_and_then_their_first_one():
     firsts = [(5, 1, 1), (5, 1, 0), (4, 9, 9), (5, 0, 9), (0, 0, 0)]
     counts = [2, 2, 2, 2, 3]
     lists = [
-        [first] + [(first[0] + n, 0, 0) for n in range(1, many)] for first, many in zip(firsts, counts, strict=True)
+        [(t, *at), *((t + n, 0, 0) for n in range(1, many))] for (t, *at), many in zip(firsts, counts, strict=True)
     ]
     assert order._canonical(crowd_of(original(lists))).tolist() == [3, 2, 0, 1, 4]
+
+
+def following(*quantities):
+    return [("leaks/order", {"what": what}) for what in quantities]
 
 
 def owned(n, change, *, users=None, uids=None):
@@ -619,7 +584,7 @@ def owned(n, change, *, users=None, uids=None):
     order.check_owned(
         findings, pa.array(made["labels"][: users or n]), {"the list": made["list"]}, made["owner"], np.arange(n)[:uids]
     )
-    return findings.problems
+    return findings.found
 
 
 def follow(name):
@@ -642,13 +607,12 @@ def same_numbers(many):
 def test_numbers_follow_neither_labels_nor_lists():
     for n in (20, 300):
         assert owned(n, lambda made: None) == []
-        assert owned(n, follow("list")) == ["The numbers of the records follow the list."]
+        assert owned(n, follow("list")) == following("the list")
     assert owned(19, follow("list")) == []
-    assert owned(300, lambda made: made.update(labels=np.argsort(made["owner"]) + 5)) == [
-        "The numbers of the records follow the original labels."
-    ]
+    by_label = owned(300, lambda made: made.update(labels=np.argsort(made["owner"]) + 5))
+    assert by_label == following("the original labels")
     assert owned(300, same_numbers(10)) == []
-    assert owned(300, same_numbers(11)) == ["Numbers of records are original labels."]
+    assert owned(300, same_numbers(11)) == [("leaks/labels", {})]
     assert owned(20, follow("list"), uids=19) == []
 
 
@@ -667,13 +631,9 @@ def test_labels_are_judged_from_twenty_users_and_records_on(users, records, judg
     witnesses = Witnesses(owner, np.arange(records), owner, owner, np.ones(records, bool)) if known else None
     findings = Findings()
     order.check_labels(findings, people, made, witnesses)
-    follows = "The numbers of the records follow the original labels"
-    if not judged:
-        assert findings.problems == []
-    elif known:
-        assert findings.problems == [f"{follows}.", "Numbers of records are original labels."]
-    else:
-        assert findings.problems == [f"{follows} (as numbers).", f"{follows}."]
+    same = [*following("the original labels"), ("leaks/labels", {})]
+    alike = following("the original labels (as numbers)", "the original labels")
+    assert findings.found == ((same if known else alike) if judged else [])
 
 
 def test_numbers_may_follow_how_many_samples_their_users_have():
@@ -684,13 +644,9 @@ def test_numbers_may_follow_how_many_samples_their_users_have():
         every = np.arange(20)
         witnesses = Witnesses(every, every, every, every, np.ones(20, bool)) if known else None
         findings = Findings()
-        order.check_labels(
-            findings,
-            crowd_of(original(lists, [f"x{n:02}" for n in labels])),
-            catalogue(every, records_of(boxes)),
-            witnesses,
-        )
-        assert findings.problems == ["The numbers of the records follow the number of samples of their users."]
+        people = crowd_of(original(lists, [f"x{n:02}" for n in labels]))
+        order.check_labels(findings, people, catalogue(every, records_of(boxes)), witnesses)
+        assert findings.found == following("the number of samples of their users")
 
 
 def twin_of_pointing(lists, kinds, groups, values, tried):
@@ -715,11 +671,8 @@ def twin_of_pointing(lists, kinds, groups, values, tried):
 def test_pointing_at_records_is_counted_as_plain_loops_do(tried, sizes, monkeypatch):
     """One person has no sample, and points at a record without boxes; two point at no record at all."""
     lists = [[(n % 3, 0, 0), (5, 0, 0)] for n in range(8)] + [[]]
-    kinds = [[(n, n, 0, 0, 0, 0), (5, 5, 0, 1, 0, 1)] for n in range(3)] + [
-        [],
-        [(0, 9, 0, 0, 0, 0), (10, 10, 0, 0, 0, 0)],
-    ]
-    kinds.append(kinds[0][1:])
+    kinds = [[(n, n, 0, 0, 0, 0), (5, 5, 0, 1, 0, 1)] for n in range(3)]
+    kinds += [[], [(0, 9, 0, 0, 0, 0), (10, 10, 0, 0, 0, 0)], kinds[0][1:]]
     groups = [0, 1, 2, 3, 0, 4, 5]
     lists[4] = lists[4][1:]
     values = whole_numbers([0, 1, 2, 4, 6, 5, 7, -1, 3])
@@ -832,14 +785,8 @@ def twin_of_hash(boxes):
 
 
 def test_records_are_hashed_by_their_boxes_and_their_places(in_twos):
-    lists = [
-        [],
-        [(1, 2, 3, 4, 5, 6)],
-        [],
-        [(-1, 2, -3, 4, -5, 6), (7, 8, 9, 10, 11, 12), (7, 8, 9, 10, 11, 12)],
-        [],
-        [],
-    ]
+    three = [(-1, 2, -3, 4, -5, 6), (7, 8, 9, 10, 11, 12), (7, 8, 9, 10, 11, 12)]
+    lists = [[], [(1, 2, 3, 4, 5, 6)], [], three, [], []]
     for wanted in (lists, lists[1:2], lists[3:4], [[], []], []):
         made = records_module._digests(records_of(wanted), Run(threads=2))
         assert made.tolist() == [twin_of_hash(boxes) for boxes in wanted]

@@ -11,11 +11,12 @@ import pytest
 
 from shoal.claim import Claim
 from shoal.errors import CannotCheck, NotVerified, SettingsError
-from shoal.layouts import Boxes, Points
+from shoal.layouts import Points
 from shoal.reading.options import ReadOptions
-from shoal.release import Members, Release
+from shoal.release import Release
 from shoal.run import Run
-from shoal.seen.findings import Findings
+from shoal.seen.codes import NOT_CHECKED, NOTES, PROBLEMS
+from shoal.seen.findings import Finding, Findings
 from shoal.seen.grid import Grid
 from shoal.seen.header import Header, parse_json, read_header, truth_level
 from shoal.seen.manifest import read_manifest
@@ -30,21 +31,22 @@ from shoal.verifier.points import PointSubject
 from shoal.verifier.subject import Given, Opened, declared_suppressed, open_stated
 from shoal.verifier.verdict import Verdict
 from shoal.verifier.windows import AskedWindows
-from tests.releases import FRAME, ring, toy_people
+from tests.releases import FRAME, in_memory, ring, toy_people
 
 PEOPLE = toy_people(users=6, samples=4, seed=4)
 COVER = Claim("cover", k=2)
 NOTHING = Claim("none")
 GRID = Grid(None, 500, 1800)
-STATED = {
-    "format": 1,
-    "method": "by-hand",
-    "parameters": {"k": 3},
-    "claim": {"name": "cover", "k": 3},
-    "cell_m": 500,
-    "slot_s": 1800,
-    "crs": None,
-}
+PROMISED = {"name": "cover", "k": 3}
+ON_GRID = {"cell_m": 500, "slot_s": 1800, "crs": None}
+STATED = {"format": 1, "method": "by-hand", "parameters": {"k": 3}, "claim": PROMISED, **ON_GRID}
+
+
+def findings_of(check, *given, **options):
+    """Return what a check finds."""
+    findings = Findings()
+    check(findings, *given, **options)
+    return findings
 
 
 # The header
@@ -61,22 +63,16 @@ STATED = {
         ('["é"]', ["é"]),
         ("0", 0),
         ("false", False),
-        ('{"k": 3}\n\n', "not JSON"),
-        ('{\n   "k": 3\n}', "not JSON"),
-        ('{\n  "k": "\\u00e9"\n}', "not JSON"),
-        ('{"k":3}', "not JSON"),
-        ("null", "not JSON"),
-        ("{", "not JSON"),
-        ("", "not JSON"),
-        ("[" * 100_000, "not JSON"),
     ],
-    ids=range(16),
 )
 def test_json_is_read_as_python_writes_it(text, value):
     assert parse_json(text.encode()) == value
 
 
-def test_bytes_that_are_no_text_are_no_json():
+def test_what_python_writes_otherwise_is_no_json():
+    spaced = ['{"k": 3}\n\n', '{\n   "k": 3\n}', '{\n  "k": "\\u00e9"\n}', '{"k":3}']
+    for text in (*spaced, "null", "{", "", "[" * 100_000):
+        assert parse_json(text.encode()) == "not JSON"
     assert parse_json(b'"\xff"') == "not JSON"
 
 
@@ -110,13 +106,14 @@ NO_COUNT = [0, -1, 2**31, True, 1.0, "1", [1]]
     "change",
     [
         *({"format": value} for value in (None, 2, *NO_COUNT)),
-        *({"cell_m": value} for value in (None, *NO_COUNT)),
-        *({"slot_s": value} for value in (None, *NO_COUNT)),
+        *({name: value} for name in ("cell_m", "slot_s") for value in (None, *NO_COUNT)),
         *({"claim": {"name": "none"}, "parameters": {"k": value}} for value in NO_COUNT if value),
         *({"parameters": {name: value}} for name in ("tau_s", "epsilon_s") for value in NO_COUNT if value),
         *({"crs": value} for value in (5, ["EPSG:32650"], False)),
-        *({"claim": value} for value in (None, "cover", [], {"name": "magic"}, {"name": "cover"})),
-        {"claim": {"name": "cover", "k": 0}},
+        *(
+            {"claim": value}
+            for value in (None, "cover", [], {"name": "magic"}, {"name": "cover"}, {**PROMISED, "k": 0})
+        ),
     ],
     ids=str,
 )
@@ -124,35 +121,23 @@ def test_a_header_that_can_not_be_understood(change):
     assert header(**change) is None
 
 
-@pytest.mark.parametrize("stated", [None, "not JSON", [], 1, {}])
-def test_what_is_no_object_is_no_header(stated):
-    assert read_header(stated) is None
+def test_what_is_no_object_is_no_header():
+    assert [read_header(stated) for stated in (None, "not JSON", [], 1, {})] == [None] * 5
 
 
 def test_a_claim_may_have_keys_of_any_name():
     assert header(claim={"name": "cover", "k": 3, "cls": 1, "self": 2}) == header()
 
 
-@pytest.mark.parametrize(
-    ("method", "merge", "level"),
-    [
-        ("glove", "two-stage", "group"),
-        ("glove", "k-merge", "member"),
-        ("glove", None, "member"),
-        ("shoal", "two-stage", "member"),
-        (None, "two-stage", "member"),
-    ],
+def test_the_level_of_truth():
+    assert truth_level("glove", {"merge": "two-stage"}) == "group"
+    for method, merge in (("glove", "k-merge"), ("glove", None), ("shoal", "two-stage"), (None, "two-stage")):
+        assert truth_level(method, {"merge": merge}) == "member"
+
+
+KEYS, CLAIM, METHOD, PARAMETERS, CRS, CENTRE = (
+    (f"leaks/header-{part}", None) for part in ("keys", "claim", "method", "parameters", "crs", "centre")
 )
-def test_the_level_of_truth(method, merge, level):
-    assert truth_level(method, {"merge": merge}) == level
-
-
-KEYS = "The shoal object has other keys than the format allows."
-CLAIM = "The claim holds more than its name and what it promises."
-METHOD = "The method is not a plain name."
-PARAMETERS = "The parameters hold something that is not a public setting of the method."
-CRS = "The CRS is neither a code nor a projection in plain PROJ terms."
-CENTRE = "The projection's centre is not in whole degrees: it may be the data's own."
 WINDOWS = {"name": "kte-anonymity", "k": 2, "tau_s": 60, "epsilon_s": 90}
 KTE = {"method": "kte-hide", "claim": WINDOWS}
 NOISE = {"method": "geo-indistinguishability", "claim": {"name": "geo-indistinguishability", "epsilon_per_m": 0.01}}
@@ -160,107 +145,109 @@ SHARE = {"name": "kte-cover", "k": 2, "tau_s": 60, "epsilon_s": 90}
 
 
 def other(name):
-    return f"The parameters hold another {name} than the claim."
+    return ("leaks/header-differs", name)
+
+
+def header_faults(stated):
+    """Return the codes of what is wrong with a header, each with the name of the parameter that it is about."""
+    findings = findings_of(check_header, stated)
+    assert findings.checked == ["leaks"]
+    return [(finding.code, finding.facts.get("name")) for finding in findings.found]
 
 
 @pytest.mark.parametrize(
-    ("change", "problems"),
+    ("change", "faults"),
     [
         ({}, []),
         ({"note": 1}, [KEYS]),
         ({"claim": {"name": "cover"}}, [CLAIM]),
-        ({"claim": {"name": "cover", "k": 3, "cls": 1}}, [CLAIM]),
+        ({"claim": {"name": "magic", "k": 3}}, [CLAIM]),
+        ({"claim": {**PROMISED, "cls": 1}}, [CLAIM]),
+        ({"claim": {**PROMISED, "why": "research"}}, [CLAIM]),
+        ({"claim": {"name": "none"}}, []),
         ({"claim": {"name": "none", "why": "research"}}, []),
-        ({"claim": {"name": "none", "why": "unclaimed"}}, [CLAIM]),
-        ({"claim": {**SHARE, "leakage_share": 0.012}, "parameters": {}}, []),
-        ({"claim": {**SHARE, "leakage_share": 0}, "parameters": {}}, []),
+        *(({"claim": {"name": "none", "why": why}}, [CLAIM]) for why in ("unclaimed", "for a friend")),
+        *(({"claim": {**SHARE, "leakage_share": share}, "parameters": {}}, []) for share in (0.012, 0)),
         ({"claim": {**SHARE, "leakage_share": 0.0123}, "parameters": {}}, [CLAIM]),
-        ({"method": "a"}, []),
-        ({"method": "a" + 31 * "0"}, []),
-        ({"method": "a" + 32 * "0"}, [METHOD]),
-        ({"method": "-a"}, [METHOD]),
-        ({"method": "a\n"}, [METHOD]),
+        *(({"method": method}, []) for method in ("a", "a" + 31 * "0")),
+        *(({"method": method}, [METHOD]) for method in ("a" + 32 * "0", "-a", "a\n", "Mr-X", 7, ["x"])),
         ({"method": None, "parameters": {}}, [METHOD]),
-        ({"method": 7}, [METHOD]),
-        ({"parameters": None}, [PARAMETERS]),
-        ({"parameters": [("k", 3)]}, [PARAMETERS]),
+        *(({"parameters": parameters}, [PARAMETERS]) for parameters in (None, [], [("k", 3)])),
         ({"parameters": {}}, []),
-        ({"parameters": {"k": 0}, "claim": {"name": "none"}}, [PARAMETERS]),
-        ({"parameters": {"k": True}, "claim": {"name": "none"}}, [PARAMETERS]),
-        ({"parameters": {"k": 1}, "claim": {"name": "none"}}, []),
-        ({"parameters": {"k": 2**31 - 1}, "claim": {"name": "none"}}, []),
-        ({"parameters": {"k": 2**31}, "claim": {"name": "none"}}, [PARAMETERS]),
-        ({"parameters": {"k": 3, "max_span_m": 9}}, [PARAMETERS]),
+        *(({"parameters": {"k": k}, "claim": {"name": "none"}}, [PARAMETERS]) for k in (0, True, None, 2**31)),
+        *(({"parameters": {"k": k}, "claim": {"name": "none"}}, []) for k in (1, 2**31 - 1)),
+        *(({"parameters": {"k": 3, name: 9}}, [PARAMETERS]) for name in ("max_span_m", "candidates", "victim")),
         ({"parameters": {"k": 4}}, [other("k")]),
         ({"method": "shoal", "parameters": {"k": 3, "max_span_m": 9, "max_duration_s": 8}}, []),
         ({"method": "shoal", "parameters": {"k": 3, "max_span_m": 9, "seed": 8}}, [PARAMETERS]),
         ({"method": "shoal", "parameters": {"k": 3, "max_span_m": "k-merge"}}, [PARAMETERS]),
+        ({"method": "k-scale", "parameters": {"k": 3, "constraint": "k-pick", "candidates": 300}}, []),
+        ({"method": "k-scale", "parameters": {"k": 3, "constraint": "victim"}}, [PARAMETERS]),
+        ({"method": "k-scale", "parameters": {"k": 3, "candidates": 40.7}}, [PARAMETERS]),
         ({"method": "glove", "parameters": {"k": 3, "merge": "k-merge", "variant": "loose"}}, []),
-        ({"method": "glove", "parameters": {"k": 3, "merge": "loose"}}, [PARAMETERS]),
-        ({"method": "glove", "parameters": {"k": 3, "merge": 5}}, [PARAMETERS]),
+        *(({"method": "glove", "parameters": {"k": 3, "merge": merge}}, [PARAMETERS]) for merge in ("loose", 5)),
         ({"method": "glove", "parameters": {"k": "k-merge"}, "claim": {"name": "none"}}, [PARAMETERS]),
         ({**KTE, "parameters": {"k": 2, "tau_s": 60, "epsilon_s": 90, "reuse": "strict"}}, []),
         ({**KTE, "parameters": {"k": 2, "tau_s": 61, "epsilon_s": 90}}, [other("tau_s")]),
         ({**KTE, "parameters": {"k": 2, "tau_s": 60, "epsilon_s": 91}}, [other("epsilon_s")]),
         ({**KTE, "parameters": {"k": 1, "tau_s": 1}}, [other("k"), other("tau_s")]),
-        ({**NOISE, "parameters": {"epsilon_per_m": 0.01}}, []),
+        *(({**NOISE, "parameters": parameters}, []) for parameters in ({}, {"epsilon_per_m": 0.01})),
         ({**NOISE, "parameters": {"epsilon_per_m": 0.02}}, [other("epsilon_per_m")]),
-        ({**NOISE, "parameters": {}}, []),
         ({"parameters": {"epsilon_per_m": 0.01}, "claim": {"name": "none"}}, [PARAMETERS]),
         *(
             ({**NOISE, "claim": {"name": "none"}, "parameters": {"epsilon_per_m": value}}, [PARAMETERS])
             for value in (0.0, -1.0, float("inf"), float("nan"), 1, "1")
         ),
         ({"method": "promesse", "parameters": {"step_m": 5}, "claim": {"name": "none"}}, []),
-        ({"crs": "EPSG:32650"}, []),
-        ({"crs": "EPSG:" + 20 * "1"}, []),
-        ({"crs": "EPSG:" + 21 * "1"}, [CRS]),
-        ({"crs": "+proj=laea"}, []),
-        ({"crs": "proj=merc"}, [CRS]),
-        ({"crs": "+proj=merc +zone"}, [CRS]),
-        ({"crs": "+proj=merc +south="}, [CRS]),
-        ({"crs": "+proj=merc +south=x"}, [CRS]),
-        ({"crs": "+proj=merc +zone=5 +south"}, []),
-        ({"crs": "+proj=merc +zone=500"}, [CRS]),
-        ({"crs": "+proj=merc +x_0=1.5 +units=m +type=crs"}, []),
-        ({"crs": "+proj=merc +x_0=1,5"}, [CRS]),
-        ({"crs": "+proj=merc +x_0=\u0664\u0660"}, [CRS]),
-        ({"crs": "+proj=merc +zone=\u0665"}, [CRS]),
-        ({"crs": "+proj=merc +units=km"}, [CRS]),
-        ({"crs": "+proj=merc +proj=merc"}, [CRS]),
-        ({"crs": "+proj=merc +towgs84=1,2,3"}, []),
-        ({"crs": "+proj=merc +towgs84=1,2,3,4,5,6,7"}, []),
-        ({"crs": "+proj=merc +towgs84=1,2,3,4"}, [CRS]),
-        ({"crs": "+proj=merc +lat_0=14.5 +lon_0=0.5"}, []),
-        ({"crs": "+proj=laea +lat_0=14 +lon_0=-3.0"}, []),
-        ({"crs": "+proj=laea +lat_0=14.5 +lon_0=3"}, [CENTRE]),
-        ({"crs": "+proj=laea +lat_0=14 +lon_0=3.5"}, [CENTRE]),
-        ({"crs": "+proj=laea +lat_0=-14.5"}, [CENTRE]),
-        ({"crs": "+proj=laea +lat_0=1e1"}, [CRS, CENTRE]),
-        ({"crs": "+proj=laea +lat_0=14 +x_0=1.5"}, [CENTRE]),
-        ({"crs": "+proj=laea +lat_0=52 +lon_0=10 +x_0=4321000 +y_0=3210000"}, []),
-        ({"crs": "+proj=laea +lat_0=14 +y_0=0.5"}, [CENTRE]),
-        ({"crs": "+proj=laea +lat_0=14 +lon_0=3.0000000000000001"}, [CENTRE]),
-        ({"crs": "+proj=laea +lat_0=14 +lat_1=40.7"}, [CENTRE]),
-        ({"crs": "+proj=laea +lat_0=14 +k=138001380"}, [CENTRE]),
-        ({"crs": "+proj=aeqd +lat_0=14.5 +lon_0=3"}, [CENTRE]),
-        ({"crs": "+proj=ortho +lat_0=14.5 +lon_0=3"}, [CENTRE]),
-        ({"crs": "+proj=sterea +lat_0=52.15616055555555 +lon_0=5.38763888888889 +k=0.9999079 +x_0=155000"}, []),
     ],
     ids=str,
 )
-def test_every_fault_of_a_header_is_named(change, problems):
-    findings = Findings()
-    check_header(findings, {**STATED, **change})
-    assert findings.problems == problems
-    assert findings.checked == ["leaks"]
+def test_every_fault_of_a_header_is_named(change, faults):
+    assert header_faults({**STATED, **change}) == faults
+
+
+@pytest.mark.parametrize(
+    ("crs", "faults"),
+    [
+        *((f"EPSG:{code}", []) for code in ("32650", 20 * "1")),
+        ("ESRI:102028", []),
+        *((crs, [CRS]) for crs in ("EPSG:" + 21 * "1", "EPSG:32650 ", "victim:13800138000", "", "proj=merc")),
+        ('PROJCRS["x",REMARK["victim"]]', [CRS]),
+        *(
+            (f"+proj=merc +{term}", [CRS])
+            for term in ("zone", "zone=500", "zone=\u0665", "south=", "south=x", "no_defs=5")
+        ),
+        *(
+            (f"+proj=merc +{term}", [CRS])
+            for term in ("x_0=1,5", "x_0=\u0664\u0660", "units=km", "proj=merc", "lat_0=14d30")
+        ),
+        *((f"+proj=merc +{term}", [CRS]) for term in ("title=victim", "lat_0=14 +lat_0=15", "towgs84=1,2,3,4")),
+        ("+proj=merc  +lat_0=14", [CRS]),
+        *((f"+proj=merc +towgs84={numbers}", []) for numbers in ("0,0,-1.5", "1,2,3,4,5,6,7")),
+        *(
+            (f"+proj=merc +{terms}", [])
+            for terms in ("zone=5 +south", "x_0=1.5 +units=m +type=crs", "lat_0=14.5 +lon_0=0.5")
+        ),
+        ("+proj=utm +zone=50 +south +datum=WGS84 +units=m +no_defs +type=crs", []),
+        ("+proj=lcc +lat_0=46.5 +lon_0=3 +lat_1=49 +lat_2=44 +x_0=700000 +ellps=GRS80 +towgs84=0,0,-1.5", []),
+        ("+proj=sterea +lat_0=52.15616055555555 +lon_0=5.38763888888889 +k=0.9999079 +x_0=155000", []),
+        ("+proj=laea", []),
+        ("+proj=laea +lat_0=14 +lon_0=-3.0", []),
+        ("+proj=laea +lat_0=52 +lon_0=10 +x_0=4321000 +y_0=3210000", []),
+        *((f"+proj={name} +lat_0=14.5 +lon_0=3", [CENTRE]) for name in ("laea", "aeqd", "ortho")),
+        *((f"+proj=laea +lat_0=14 +{term}", [CENTRE]) for term in ("lon_0=3.5", "lon_0=3.0000000000000001", "x_0=1.5")),
+        *((f"+proj=laea +lat_0=14 +{term}", [CENTRE]) for term in ("y_0=0.5", "lat_1=40.7", "k=138001380")),
+        ("+proj=laea +lat_0=-14.5", [CENTRE]),
+        *((f"+proj=laea +lat_0={number}", [CRS, CENTRE]) for number in ("1e1", "14d30")),
+    ],
+)
+def test_a_crs_says_nothing_but_the_projection(crs, faults):
+    assert header_faults({**STATED, "crs": crs}) == faults
 
 
 def test_a_missing_key_is_another_set_of_keys():
-    for name, problems in (("format", [KEYS]), ("crs", [KEYS]), ("method", [KEYS, METHOD])):
-        findings = Findings()
-        check_header(findings, {key: value for key, value in STATED.items() if key != name})
-        assert findings.problems == problems
+    for name, faults in (("format", [KEYS]), ("crs", [KEYS]), ("method", [KEYS, METHOD])):
+        assert header_faults({key: value for key, value in STATED.items() if key != name}) == faults
 
 
 def test_a_crs_that_can_not_be_written_is_not_known():
@@ -272,13 +259,6 @@ def test_a_crs_that_can_not_be_written_is_not_known():
 
 
 COUNTS = {"records": 6, "samples_published": 24, "samples_suppressed": 0, "samples_created": 0}
-MALFORMED = "The manifest is malformed: its members are not those of the format."
-UNNAMED = "The manifest does not name the release, and no other file."
-DIFFER = "The manifest and the file do not say the same about the release."
-SEEDED = "The release was seeded and yet claims what only random coins can give."
-
-
-WRONG = "The file is not the one whose hash the manifest holds."
 
 
 @pytest.fixture
@@ -293,73 +273,63 @@ def digest(text):
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+MANIFEST = {"shoal": STATED, "counts": COUNTS, "seeded": False, "files": {"a.csv": digest("a")}}
+
+
 @pytest.mark.parametrize(
-    ("change", "is_csv", "problems"),
+    ("change", "is_csv", "problem"),
     [
-        ({}, True, []),
-        ({}, False, []),
-        ({"files": {"a.csv": digest("a"), "b.csv": digest("b")}}, True, [UNNAMED]),
-        ({"files": {"a.csv": digest("b")}}, True, [WRONG]),
-        ({"files": {"a.csv": digest("a"), "\ud800": digest("b")}}, True, [UNNAMED]),
-        ({"files": {"b.csv": digest("b")}}, True, [UNNAMED]),
-        ({"files": {}}, True, [UNNAMED]),
-        ({"shoal": {**STATED, "cell_m": float(STATED["cell_m"])}}, False, [DIFFER]),
-        ({"shoal": {**STATED, "format": True}}, False, [DIFFER]),
-        ({"shoal": dict(reversed(STATED.items()))}, False, []),
-        ({"shoal": {**STATED, "cell_m": 1}}, True, []),
-        ({"shoal": {**STATED, "cell_m": 1}}, False, [DIFFER]),
-        ({"seeded": True}, True, [SEEDED]),
-        ({"seeded": True, "shoal": {**STATED, "claim": {"name": "k-anonymity", "k": 3}}}, True, []),
-        ({"seeded": True, "shoal": {**STATED, "claim": {"name": "none"}}}, True, []),
-        ({"seeded": True, "shoal": {**STATED, "claim": "none"}}, True, [SEEDED]),
-        ({"seeded": True, "shoal": {}}, True, [SEEDED]),
+        ({}, True, None),
+        ({}, False, None),
+        ({"files": {"a.csv": digest("b")}}, True, "hash"),
+        ({"files": {"a.csv": digest("a"), "b.csv": digest("b")}}, True, "file-names"),
+        ({"files": {"a.csv": digest("a"), "\ud800": digest("b")}}, True, "file-names"),
+        ({"files": {"b.csv": digest("b")}}, True, "file-names"),
+        ({"files": {}}, True, "file-names"),
+        ({"shoal": {**STATED, "cell_m": float(STATED["cell_m"])}}, False, "contradiction"),
+        ({"shoal": {**STATED, "format": True}}, False, "contradiction"),
+        ({"shoal": dict(reversed(STATED.items()))}, False, None),
+        ({"shoal": {**STATED, "cell_m": 1}}, True, None),
+        ({"shoal": {**STATED, "cell_m": 1}}, False, "contradiction"),
+        ({"seeded": True}, True, "seeded"),
+        ({"seeded": True, "shoal": {**STATED, "claim": {"name": "k-anonymity", "k": 3}}}, True, None),
+        ({"seeded": True, "shoal": {**STATED, "claim": {"name": "none"}}}, True, None),
+        ({"seeded": True, "shoal": {**STATED, "claim": "none"}}, True, "seeded"),
+        ({"seeded": True, "shoal": {}}, True, "seeded"),
     ],
 )
-def test_every_fault_of_a_manifest_is_named(change, is_csv, problems, release):
-    findings = Findings()
-    manifest = {"shoal": STATED, "counts": COUNTS, "seeded": False, "files": {"a.csv": digest("a")}, **change}
+def test_every_fault_of_a_manifest_is_named(change, is_csv, problem, release):
+    findings, manifest = Findings(), {**MANIFEST, **change}
     assert check_manifest(findings, release, manifest, STATED, is_csv=is_csv) is manifest
-    assert findings.problems == findings.messages == problems
+    assert findings.found == ([] if problem is None else [(f"integrity/{problem}", {})])
     assert findings.checked == ["integrity"]
 
 
 @pytest.mark.parametrize(
-    "change",
+    "manifest",
     [
-        {"note": 1},
-        *({"seeded": value} for value in (0, None, "no")),
-        *({name: value} for name in ("shoal", "counts", "files") for value in ([], "x", None)),
-        {"counts": {**COUNTS, "users": 6}},
-        {"counts": {"records": 6}},
-        *({"counts": {**COUNTS, "records": value}} for value in (-1, True, 6.0, None)),
-        {"files": {"a.csv": 7}},
-        {"files": {"a.csv": "x", "b.csv": None}},
+        *("not JSON", [], 0, {"shoal": {}}),
+        *({name: value for name, value in MANIFEST.items() if name != left_out} for left_out in MANIFEST),
+        {**MANIFEST, "note": 1},
+        *({**MANIFEST, "seeded": value} for value in (0, None, "no")),
+        *({**MANIFEST, name: value} for name in ("shoal", "counts", "files") for value in ([], "x", None)),
+        *({**MANIFEST, "counts": counts} for counts in ({**COUNTS, "users": 6}, {"records": 6})),
+        *({**MANIFEST, "counts": {**COUNTS, "records": value}} for value in (-1, True, 6.0, None)),
+        *({**MANIFEST, "files": files} for files in ({"a.csv": 7}, {"a.csv": "x", "b.csv": None})),
     ],
-    ids=str,
 )
-def test_a_malformed_manifest_is_not_used(change, release):
-    findings = Findings()
-    manifest = {"shoal": STATED, "counts": COUNTS, "seeded": False, "files": {"a.csv": digest("a")}, **change}
-    assert check_manifest(findings, release, manifest, None, is_csv=True) is None
-    assert findings.problems == [MALFORMED]
-
-
-@pytest.mark.parametrize("manifest", ["not JSON", [], 0])
-def test_what_is_no_object_is_no_manifest(manifest, release):
+def test_a_malformed_manifest_is_not_used(manifest, release):
     findings = Findings()
     assert check_manifest(findings, release, manifest, None, is_csv=True) is None
-    assert findings.problems == [MALFORMED]
+    assert findings.found == [("integrity/malformed", {})]
     assert findings.checked == ["integrity"]
 
 
 def test_without_a_manifest_integrity_fails_only_if_the_file_states_something(release):
-    findings = Findings()
-    assert check_manifest(findings, release, None, None, is_csv=True) is None
-    assert findings.messages == ["Integrity not checked: there is no manifest beside the release."]
-    assert (findings.checked, findings.problems) == ([], [])
-    findings = Findings()
-    assert check_manifest(findings, release, None, {}, is_csv=False) is None
-    assert findings.problems == findings.messages == ["The manifest is missing: without one it is no release."]
+    for stated, found, checked in ((None, "no-manifest", []), ({}, "integrity/no-manifest", ["integrity"])):
+        findings = Findings()
+        assert check_manifest(findings, release, None, stated, is_csv=stated is None) is None
+        assert (findings.found, findings.checked) == ([(found, {})], checked)
 
 
 def test_the_manifest_is_read_if_there_is_one(release):
@@ -375,145 +345,105 @@ def test_the_manifest_is_read_if_there_is_one(release):
         read_manifest(release)
 
 
-@pytest.mark.parametrize(
-    ("value", "off"),
-    [(0, 0), (9, 0), (99, 0), (100, 5), (120, 5), (990, 5), (1000, 50), (12_000, 500), (10**6, 50_000)],
-)
-def test_how_far_rounding_takes_a_count(value, off):
-    assert rounding(value) == off
-
-
-RECORDS = "The manifest's number of records is not that of the release."
-PUBLISHED = "The manifest's number of published samples is not that of the release."
-CREATED = "The manifest says that samples were created."
+def test_how_far_rounding_takes_a_count():
+    whole, rounded = [0, 9, 99], {100: 5, 120: 5, 990: 5, 1000: 50, 12_000: 500, 10**6: 50_000}
+    assert [rounding(value) for value in whole] == [0, 0, 0]
+    assert {value: rounding(value) for value in rounded} == rounded
 
 
 def exact(counts):
-    return f"{counts} counts of the manifest are not rounded to two significant digits."
+    return ("leaks/exact-counts", {"n": counts})
+
+
+RECORDS, PUBLISHED, CREATED = ("integrity/records", {}), ("integrity/samples", {}), ("truth/samples-created", {})
 
 
 @pytest.mark.parametrize(
-    ("change", "records", "samples", "problems"),
+    ("change", "records", "samples", "found"),
     [
         ({}, 6, 24, []),
-        ({}, 7, 24, [RECORDS]),
-        ({}, 5, 24, [RECORDS]),
-        ({"records": 120}, 125, 24, []),
-        ({"records": 120}, 115, 24, []),
-        ({"records": 120}, 126, 24, [RECORDS]),
-        ({"records": 120}, 114, 24, [RECORDS]),
-        ({}, 6, 25, [PUBLISHED]),
-        ({}, 6, 23, [PUBLISHED]),
-        ({"samples_published": 1200}, 6, 1234, []),
-        ({"samples_published": 1200}, 6, 1250, []),
-        ({"samples_published": 1200}, 6, 1251, [PUBLISHED]),
-        ({"samples_published": 1200}, 6, 1149, [PUBLISHED]),
+        *(({}, records, 24, [RECORDS]) for records in (5, 7)),
+        *(({"records": 120}, records, 24, []) for records in (115, 125)),
+        *(({"records": 120}, records, 24, [RECORDS]) for records in (114, 126)),
+        *(({}, 6, samples, [PUBLISHED]) for samples in (23, 25)),
+        *(({"samples_published": 1200}, 6, samples, []) for samples in (1234, 1250)),
+        *(({"samples_published": 1200}, 6, samples, [PUBLISHED]) for samples in (1149, 1251)),
         ({"samples_created": 1}, 6, 24, [CREATED]),
-        ({"samples_suppressed": 101}, 6, 24, [exact(1)]),
-        ({"samples_suppressed": 12_300}, 6, 24, [exact(1)]),
-        ({"samples_suppressed": 99}, 6, 24, []),
-        ({"samples_suppressed": 110}, 6, 24, []),
+        *(({"samples_suppressed": count}, 6, 24, [exact(1)]) for count in (101, 12_300)),
+        *(({"samples_suppressed": count}, 6, 24, []) for count in (99, 110)),
         ({"samples_suppressed": 101, "records": 121}, 121, 24, [exact(2)]),
     ],
     ids=str,
 )
-def test_counts_are_rounded_and_true(change, records, samples, problems):
-    findings = Findings()
-    check_counts(findings, {**COUNTS, **change}, records, samples + 3, 3)
-    assert findings.problems == problems
+def test_counts_are_rounded_and_true(change, records, samples, found):
+    findings = findings_of(check_counts, {**COUNTS, **change}, records, samples + 3, 3)
+    assert findings.found == found
     assert findings.checked == ["leaks", "integrity", "truth"]
-    assert findings.failures == {
-        "leaks" if "rounded" in text else "truth" if "created" in text else "integrity" for text in problems
-    }
 
 
-@pytest.mark.parametrize(
-    ("stated", "published", "samples", "true"),
-    [
-        (5, 24, 29, True),
-        (5, 24, 30, False),
-        (5, 24, 28, False),
-        (120, 1200, 1375, True),
-        (120, 1200, 1376, False),
-        (120, 1200, 1265, True),
-        (120, 1200, 1264, False),
-    ],
-)
-def test_published_and_suppressed_are_all_within_rounding(stated, published, samples, true):
-    findings = Findings()
+@pytest.mark.parametrize(("stated", "published", "least", "most"), [(5, 24, 29, 29), (120, 1200, 1265, 1375)])
+def test_published_and_suppressed_are_all_within_rounding(stated, published, least, most):
     counts = {**COUNTS, "samples_suppressed": stated, "samples_published": published}
-    check_counts(findings, counts, 6, samples, None)
-    assert findings.problems == ([] if true else [PUBLISHED])
-
-
-NUMBERS = "The manifest's numbers of records and points are not the release's."
-MORE = "The manifest says that more points were created than published."
+    for samples, found in ((least - 1, [PUBLISHED]), (least, []), (most, []), (most + 1, [PUBLISHED])):
+        assert findings_of(check_counts, counts, 6, samples, None).found == found
 
 
 @pytest.mark.parametrize(
-    ("change", "records", "points", "problems"),
+    ("change", "records", "points", "found"),
     [
         ({}, 6, 24, []),
-        ({}, 7, 24, [NUMBERS]),
-        ({}, 6, 25, [NUMBERS]),
-        ({}, 7, 25, [NUMBERS]),
+        *(({}, *numbers, [("integrity/records-and-points", {})]) for numbers in ((7, 24), (6, 25), (7, 25))),
         ({"records": 120, "samples_published": 1200}, 124, 1249, []),
-        ({"records": 120}, 126, 24, [NUMBERS]),
+        ({"records": 120}, 126, 24, [("integrity/records-and-points", {})]),
         ({"samples_created": 24}, 6, 24, []),
-        ({"samples_created": 25}, 6, 24, [MORE]),
+        ({"samples_created": 25}, 6, 24, [("integrity/points-created", {})]),
         ({"samples_suppressed": 101}, 6, 24, [exact(1)]),
     ],
     ids=str,
 )
-def test_counts_of_points_are_rounded_and_true(change, records, points, problems):
-    findings = Findings()
-    check_point_counts(findings, {**COUNTS, **change}, records, points)
-    assert findings.problems == problems
+def test_counts_of_points_are_rounded_and_true(change, records, points, found):
+    findings = findings_of(check_point_counts, {**COUNTS, **change}, records, points)
+    assert findings.found == found
     assert findings.checked == ["leaks", "integrity"]
 
 
 # The verdict
 
 
-def test_findings_say_everything_once():
+def test_a_verdict_has_all_that_was_found():
     findings = Findings()
     findings.ran("leaks")
-    findings.fail_if(0, "truth", "No.")
-    findings.fail_if(None, "truth", "No.")
-    findings.fail_if(2, "cover", "Two.")
-    findings.say("By the way.")
-    findings.fail("audit", "One.")
-    findings.fail("audit", "One.")
-    findings.fail("leaks", "Two.")
-    findings.say("By the way.")
-    findings.skip("this")
-    findings.skip("that")
+    findings.fail_if(0, "truth/empty")
+    findings.fail_if(2, "leaks/wild")
+    findings.note("larger-k")
+    findings.fail("audit/columns")
+    findings.fail("leaks/labels")
+    findings.skip("file")
+    findings.skip("owners")
     findings.figures["users"] = 7
+    problems = (
+        "2 boxes have values that are missing or out of range.",
+        PROBLEMS["audit/columns"],
+        PROBLEMS["leaks/labels"],
+    )
     assert Verdict.of(findings, COVER, COVER) == Verdict(
         ok=False,
-        failures=("audit", "cover", "leaks"),
+        failures=("audit", "leaks"),
         figures={"users": 7},
         claim=COVER,
-        checked=("leaks", "truth", "cover", "audit"),
-        messages=("Two.", "By the way.", "One."),
-        problems=("Two.", "One."),
-        not_checked=("this", "that"),
+        checked=("leaks", "truth", "audit"),
+        messages=(problems[0], NOTES["larger-k"], *problems[1:]),
+        problems=problems,
+        not_checked=(NOT_CHECKED["file"], NOT_CHECKED["owners"]),
         shown=None,
+        codes=("leaks/wild", "audit/columns", "leaks/labels"),
     )
-
-
-def test_what_was_already_said_is_still_a_problem():
-    findings = Findings()
-    findings.say("So.")
-    findings.fail("truth", "So.")
-    assert (findings.problems, findings.messages) == (["So."], ["So."])
 
 
 def test_nothing_checked_is_no_pass():
     findings = Findings()
-    assert Verdict.of(findings, COVER, COVER) == Verdict(
-        ok=False, failures=(), figures={}, claim=COVER, checked=(), messages=()
-    )
+    nothing = Verdict(ok=False, failures=(), figures={}, claim=COVER, checked=(), messages=())
+    assert Verdict.of(findings, COVER, COVER) == nothing
     findings.ran("cover")
     verdict = Verdict.of(findings, COVER, NOTHING)
     assert (verdict.ok, verdict.shown) == (True, NOTHING)
@@ -531,6 +461,7 @@ def test_a_verdict_is_written_with_plain_types():
         messages=("Good.",),
         not_checked=("leaks",),
         shown=NOTHING,
+        codes=("cover/nobody",),
     )
     assert verdict.to_dict() == {
         "ok": True,
@@ -540,6 +471,7 @@ def test_a_verdict_is_written_with_plain_types():
         "checked": ["cover"],
         "messages": ["Good."],
         "problems": [],
+        "codes": ["cover/nobody"],
         "not_checked": ["leaks"],
         "shown": {"name": "none"},
     }
@@ -552,28 +484,6 @@ def test_a_verdict_is_written_with_plain_types():
 
 
 # The measured claim
-
-
-def in_memory(draft, **change):
-    """Return a draft as the Release that a method would make."""
-    counts = [len(record.boxes) for record in draft.records]
-    sizes = [len(record.members) for record in draft.records]
-    given = {
-        "offsets": np.concatenate([[0], np.cumsum(counts)]),
-        "layout": Boxes(np.array([box for record in draft.records for box in record.boxes], dtype=np.int32)),
-        "frame": draft.people.frame,
-        "method": "by-hand",
-        "parameters": {"k": draft.k},
-        "claim": Claim(**draft.claim),
-        "suppressed": draft.suppressed,
-        "members": Members(
-            np.array([record.owner for record in draft.records]),
-            np.concatenate([[0], np.cumsum(sizes)]),
-            np.array([member for record in draft.records for member in record.members]),
-            draft.people,
-        ),
-    }
-    return Release(**{**given, **change})
 
 
 def test_a_claim_about_windows_is_measured(monkeypatch):
@@ -610,116 +520,94 @@ def stated(claim, k=None, tau_s=None, epsilon_s=None, grid=GRID, **more):
     return Header(grid, claim, k or claim.k, claim.tau_s or tau_s, claim.epsilon_s or epsilon_s, **more)
 
 
-LARGER = "The release claims a larger k than asked for; the larger one was checked."
 UNCLAIMED, RESEARCH = Claim("none", why="unclaimed"), Claim("none", why="research")
 
 
 @pytest.mark.parametrize(
-    ("k", "header", "asked", "said"),
+    ("k", "header", "asked", "noted"),
     [
-        (None, stated(Claim("cover", k=3)), 3, []),
-        (1, stated(Claim("cover", k=3)), 3, [LARGER]),
-        (2, stated(Claim("cover", k=3)), 3, [LARGER]),
-        (3, stated(Claim("cover", k=3)), 3, []),
-        (4, stated(Claim("cover", k=3)), 4, []),
-        (1, stated(RESEARCH), 1, []),
-        (4, stated(RESEARCH), 4, []),
-        (4, stated(UNCLAIMED), 4, []),
-        (None, stated(RESEARCH), 1, []),
-        (None, stated(NOTHING), 1, []),
-        (None, stated(RESEARCH, k=3), 3, []),
-        (None, stated(UNCLAIMED, k=3), 3, []),
-        (2, stated(RESEARCH, k=3), 3, [LARGER]),
+        *((k, stated(Claim("cover", k=3)), 3, True) for k in (1, 2)),
+        *((k, stated(Claim("cover", k=3)), k or 3, False) for k in (None, 3, 4)),
+        *((k, stated(RESEARCH), k or 1, False) for k in (None, 1, 4)),
+        (4, stated(UNCLAIMED), 4, False),
+        (None, stated(NOTHING), 1, False),
+        (None, stated(RESEARCH, k=3), 3, False),
+        (None, stated(UNCLAIMED, k=3), 3, False),
+        (2, stated(RESEARCH, k=3), 3, True),
     ],
     ids=range(13),
 )
-def test_the_larger_k_is_checked(k, header, asked, said):
+def test_the_larger_k_is_checked(k, header, asked, noted):
     findings = Findings()
     assert boxes._asked_k(findings, k, header) == asked
-    assert findings.messages == said
+    assert findings.found == [("larger-k", {})] * noted
 
 
 @pytest.mark.parametrize(
-    ("k", "header", "error", "text"),
+    ("k", "claim", "error", "text"),
     [
-        (0, stated(COVER), SettingsError, "at least 1"),
-        (-1, stated(UNCLAIMED), SettingsError, "at least 1"),
-        ("5", stated(COVER), SettingsError, "a whole number"),
-        (np.float64(5), stated(COVER), SettingsError, "a whole number"),
-        (2.5, stated(COVER), SettingsError, "a whole number"),
-        (2**31, stated(COVER), SettingsError, "a whole number"),
-        (None, stated(UNCLAIMED), CannotCheck, "for which k; give --k"),
-        (
-            None,
-            stated(Claim("geo-indistinguishability", epsilon_per_m=0.1)),
-            CannotCheck,
-            "for which k; give --k",
-        ),
+        (0, COVER, SettingsError, "at least 1"),
+        (-1, UNCLAIMED, SettingsError, "at least 1"),
+        *((k, COVER, SettingsError, "a whole number") for k in ("5", np.float64(5), 2.5, 2**31)),
+        (None, UNCLAIMED, CannotCheck, "for which k; give --k"),
+        (None, Claim("geo-indistinguishability", epsilon_per_m=0.1), CannotCheck, "for which k; give --k"),
     ],
     ids=range(8),
 )
-def test_a_k_that_makes_no_sense(k, header, error, text):
+def test_a_k_that_makes_no_sense(k, claim, error, text):
     with pytest.raises(error, match=text):
-        boxes._asked_k(Findings(), k, header)
+        boxes._asked_k(Findings(), k, stated(claim))
 
 
-LONGER = "The release claims longer windows than asked for; these were checked."
 KTE_COVER = Claim("kte-cover", k=2, tau_s=60)
 KTE_SHARE = Claim("kte-cover", k=2, tau_s=60, epsilon_s=90, leakage_share=0.1)
 KTE_ANONYMITY = Claim("kte-anonymity", k=2, tau_s=60, epsilon_s=90)
 
 
 @pytest.mark.parametrize(
-    ("header", "tau", "epsilon", "asked", "said"),
+    ("header", "tau", "epsilon", "asked", "noted"),
     [
-        (stated(COVER), None, None, None, []),
-        (stated(COVER), "1min", None, AskedWindows(5, 60), []),
-        (stated(COVER), 1, 1, AskedWindows(5, 1, 1, bounded=True), []),
-        (stated(COVER, tau_s=60), None, None, AskedWindows(5, 60), []),
-        (stated(COVER, tau_s=60), 50, None, AskedWindows(5, 60), []),
-        (stated(COVER, tau_s=60, epsilon_s=90), None, None, AskedWindows(5, 60, 90), []),
-        (stated(COVER, tau_s=60, epsilon_s=90), None, 100, AskedWindows(5, 60, 100, bounded=True), []),
-        (stated(NOTHING), 60, 70, AskedWindows(5, 60, 70, bounded=True), []),
-        (stated(KTE_COVER), None, None, AskedWindows(5, 60), []),
-        (stated(KTE_COVER), 59, None, AskedWindows(5, 60), [LONGER]),
-        (stated(KTE_COVER), 60, None, AskedWindows(5, 60), []),
-        (stated(KTE_COVER), 61, 70, AskedWindows(5, 61, 70), []),
-        (stated(KTE_COVER, epsilon_s=80), None, None, AskedWindows(5, 60, 80), []),
-        (stated(KTE_SHARE), None, None, AskedWindows(5, 60, 90, stated=(90, 0.1)), []),
-        (stated(KTE_SHARE), 60, 90, AskedWindows(5, 60, 90, stated=(90, 0.1)), []),
-        (stated(KTE_SHARE), 50, None, AskedWindows(5, 60, 90, stated=(90, 0.1)), [LONGER]),
-        (stated(KTE_SHARE), None, 80, AskedWindows(5, 60, 80, stated=(90, 0.1)), []),
-        (stated(KTE_SHARE), 61, None, AskedWindows(5, 61, 90), []),
-        (stated(KTE_ANONYMITY), None, None, AskedWindows(5, 60, 90, bounded=True), []),
-        (stated(KTE_ANONYMITY), 60, 80, AskedWindows(5, 60, 80, bounded=True), []),
-        (stated(KTE_ANONYMITY), None, 100, AskedWindows(5, 60, 90, bounded=True), []),
+        (stated(COVER), None, None, None, False),
+        (stated(COVER), "1min", None, AskedWindows(5, 60), False),
+        (stated(COVER), 1, 1, AskedWindows(5, 1, 1, bounded=True), False),
+        *((stated(COVER, tau_s=60), tau, None, AskedWindows(5, 60), False) for tau in (None, 50)),
+        (stated(COVER, tau_s=60, epsilon_s=90), None, None, AskedWindows(5, 60, 90), False),
+        (stated(COVER, tau_s=60, epsilon_s=90), None, 100, AskedWindows(5, 60, 100, bounded=True), False),
+        (stated(NOTHING), "1min", "70s", AskedWindows(5, 60, 70, bounded=True), False),
+        *((stated(KTE_COVER), tau, None, AskedWindows(5, 60), tau == 59) for tau in (None, 59, 60)),
+        (stated(KTE_COVER), 61, 70, AskedWindows(5, 61, 70), False),
+        (stated(KTE_COVER, epsilon_s=80), None, None, AskedWindows(5, 60, 80), False),
+        (stated(KTE_SHARE), None, None, AskedWindows(5, 60, 90, stated=(90, 0.1)), False),
+        (stated(KTE_SHARE), 60, 90, AskedWindows(5, 60, 90, stated=(90, 0.1)), False),
+        (stated(KTE_SHARE), 50, None, AskedWindows(5, 60, 90, stated=(90, 0.1)), True),
+        (stated(KTE_SHARE), None, 80, AskedWindows(5, 60, 80, stated=(90, 0.1)), False),
+        (stated(KTE_SHARE), 61, None, AskedWindows(5, 61, 90), False),
+        *((stated(KTE_ANONYMITY), None, e, AskedWindows(5, 60, 90, bounded=True), False) for e in (None, 100)),
+        (stated(KTE_ANONYMITY), 60, 80, AskedWindows(5, 60, 80, bounded=True), False),
     ],
     ids=range(21),
 )
-def test_windows_of_what_length_are_checked(header, tau, epsilon, asked, said):
+def test_windows_of_what_length_are_checked(header, tau, epsilon, asked, noted):
     findings = Findings()
     assert boxes._asked_windows(findings, 5, tau, epsilon, header) == asked
-    assert findings.messages == said
+    assert findings.found == [("longer-windows", {})] * noted
     unchecked = header.claim is KTE_SHARE and tau == 61
-    assert findings.skipped == ["the stated share of windows that leak, which is about shorter ones"] * unchecked
+    assert findings.skipped == [NOT_CHECKED["leaking-share"]] * unchecked
 
 
 @pytest.mark.parametrize(
-    ("header", "tau", "epsilon", "text"),
+    ("claim", "tau", "epsilon", "text"),
     [
-        (stated(COVER), 0, None, "at least one second"),
-        (stated(KTE_COVER), None, 0, "at least one second"),
-        (stated(COVER), 2**31, None, "at most 68 years"),
-        (stated(KTE_COVER), None, 2**31, "at most 68 years"),
-        (stated(COVER), None, 60, "epsilon is about windows of a length"),
-        (stated(KTE_ANONYMITY), 61, None, "windows of another length"),
-        (stated(KTE_ANONYMITY), 59, None, "windows of another length"),
+        *((COVER, tau, None, text) for tau, text in ((0, "at least one second"), (2**31, "at most 68 years"))),
+        *((KTE_COVER, None, e, text) for e, text in ((0, "at least one second"), (2**31, "at most 68 years"))),
+        (COVER, None, 60, "epsilon is about windows of a length"),
+        *((KTE_ANONYMITY, tau, None, "windows of another length") for tau in (59, 61)),
     ],
     ids=range(7),
 )
-def test_windows_that_make_no_sense(header, tau, epsilon, text):
+def test_windows_that_make_no_sense(claim, tau, epsilon, text):
     with pytest.raises(SettingsError, match=text):
-        boxes._asked_windows(Findings(), 5, tau, epsilon, header)
+        boxes._asked_windows(Findings(), 5, tau, epsilon, stated(claim))
 
 
 # What is opened
@@ -736,10 +624,8 @@ def test_a_release_in_memory_is_opened_without_a_file():
     assert len(opened.records) == 6
     assert opened.audit.sort_by([("record", "ascending")])["record"].to_pylist() == sorted([*range(6)] * 2)
     assert (opened.file, opened.scan, opened.counts, opened.suppressed, opened.own) == (None, None, None, 3, True)
-    said = "Integrity not checked, nor leaks: the release is in memory, there is no file yet."
-    assert findings.messages == [said]
-    assert findings.skipped == ["integrity and leaks"]
-    assert findings.checked == []
+    assert findings.found == [("in-memory", {})]
+    assert (findings.skipped, findings.checked) == ([NOT_CHECKED["file"]], [])
 
 
 def opened_file(path, original=PEOPLE, **given):
@@ -756,11 +642,8 @@ def test_a_file_is_opened_with_its_manifest(name, tmp_path):
     assert opened.counts == COUNTS
     assert (opened.audit, opened.suppressed, opened.own) == (None, 0, True)
     assert opened.records is opened.scan.records
-    assert (findings.skipped, findings.messages) == ([], [])
+    assert (findings.skipped, findings.found) == ([], [])
     assert findings.checked == ["integrity", "leaks"]
-
-
-OWN_FORM = "the file's form and metadata, which are another tool's"
 
 
 def test_a_file_of_another_tool_is_opened_with_what_the_caller_says(tmp_path):
@@ -769,11 +652,8 @@ def test_a_file_of_another_tool_is_opened_with_what_the_caller_says(tmp_path):
     opened, findings = opened_file(path)
     assert opened.header == Header(Grid(FRAME.crs, 100, 60), UNCLAIMED, None)
     assert (opened.counts, opened.suppressed, opened.own) == (None, 0, False)
-    assert findings.skipped == ["integrity", OWN_FORM]
-    assert findings.messages == [
-        "Integrity not checked: there is no manifest beside the release.",
-        "Integrity not checked: the release does not say which tool made it, on which grid.",
-    ]
+    assert findings.skipped == [NOT_CHECKED["integrity"], NOT_CHECKED["form"]]
+    assert findings.found == [("no-manifest", {}), ("foreign-release", {})]
     assert opened_file(path, claim=KTE_SHARE)[0].header == Header(Grid(FRAME.crs, 100, 60), KTE_SHARE, 2, 60, 90)
     options = ReadOptions(crs="EPSG:32650", cell=100, slot=60)
     opened, _ = opened_file(path, "events.csv", options=options, claim=KTE_SHARE, crs=FRAME.crs)
@@ -781,24 +661,17 @@ def test_a_file_of_another_tool_is_opened_with_what_the_caller_says(tmp_path):
     for few in (None, ReadOptions(cell=100), ReadOptions(slot=60), ReadOptions()):
         with pytest.raises(CannotCheck, match="on which grid it is; give --crs, --cell and --slot"):
             opened_file(path, "events.csv", options=few, crs=FRAME.crs)
-    findings = Findings()
     how = Given(original="events.csv", options=options)
-    assert BoxSubject.foreign(findings, how).grid == Grid("EPSG:32650", 100, 60)
+    assert BoxSubject.foreign(Findings(), how).grid == Grid("EPSG:32650", 100, 60)
 
 
-def test_a_csv_file_of_another_tool_may_have_any_bytes(tmp_path):
-    path, _ = ring(PEOPLE, 2).write(tmp_path, "other.csv")
-    path.with_name("other.csv.manifest.json").unlink()
-    path.write_bytes(path.read_bytes().replace(b"uid", b'"uid"', 1))
-    _, findings = opened_file(path)
-    assert findings.problems == []
-
-
-def test_a_quote_in_a_csv_release_is_a_stray_byte(tmp_path):
+def test_a_quote_is_a_stray_byte_in_a_csv_release_but_not_in_a_file_of_another_tool(tmp_path):
     draft = ring(PEOPLE, 2)
     draft.edit_bytes = lambda data: data.replace(b"uid", b'"uid"', 1)
-    _, findings = opened_file(draft.write(tmp_path, "release.csv")[0])
-    assert findings.problems == ["The file holds bytes that are no part of its columns."]
+    path, _ = draft.write(tmp_path, "release.csv")
+    assert opened_file(path)[1].codes == ["leaks/stray-bytes"]
+    path.with_name("release.csv.manifest.json").unlink()
+    assert opened_file(path)[1].codes == []
 
 
 def test_a_parquet_release_is_looked_at_for_metadata_and_its_header_for_leaks(tmp_path):
@@ -806,7 +679,7 @@ def test_a_parquet_release_is_looked_at_for_metadata_and_its_header_for_leaks(tm
     draft.edit_table = lambda table: table.replace_schema_metadata({"note": "x"})
     draft.edit_shoal = lambda shoal: {**shoal, "note": "x"}
     _, findings = opened_file(draft.write(tmp_path)[0])
-    assert findings.problems[:2] == [KEYS, "1 metadata keys are not allowed in a release."]
+    assert findings.found[:2] == [("leaks/header-keys", {}), ("leaks/metadata-keys", {"n": 1})]
 
 
 def test_what_can_not_be_understood_is_not_opened(tmp_path):
@@ -815,7 +688,7 @@ def test_what_can_not_be_understood_is_not_opened(tmp_path):
     path, _ = draft.write(tmp_path)
     opened, findings = opened_file(path)
     assert opened is None
-    assert findings.problems == ["The shoal object of the release can't be understood."]
+    assert findings.codes == ["integrity/header"]
     verdict = verify(PEOPLE, path)
     assert (verdict.failures, verdict.claim) == (("integrity",), Claim("none", why="unreadable"))
     draft = ring(PEOPLE, 2)
@@ -823,31 +696,24 @@ def test_what_can_not_be_understood_is_not_opened(tmp_path):
     assert opened_file(draft.write(tmp_path)[0])[0] is None
 
 
-OTHER_GRID = "Another grid was given than the release states; the release's was used."
-
-
 @pytest.mark.parametrize(
-    ("options", "crs", "claim", "said"),
+    ("options", "crs", "claim", "noted"),
     [
-        (None, None, None, []),
-        (None, FRAME.crs, COVER, []),
-        (None, "EPSG:32650", None, [OTHER_GRID]),
-        (ReadOptions(crs=FRAME.crs, cell=100, slot=60), None, None, []),
-        (ReadOptions(crs="EPSG:32650"), None, None, [OTHER_GRID]),
-        (ReadOptions(crs="EPSG:32650"), FRAME.crs, None, []),
-        (ReadOptions(crs=FRAME.crs), "EPSG:32650", None, [OTHER_GRID]),
-        (ReadOptions(crs=None), None, None, []),
-        (ReadOptions(cell=200), None, None, [OTHER_GRID]),
-        (ReadOptions(slot=120), None, None, [OTHER_GRID]),
-        (ReadOptions(), None, None, []),
+        (None, None, None, False),
+        (None, FRAME.crs, COVER, False),
+        (None, "EPSG:32650", None, True),
+        (ReadOptions(crs=FRAME.crs, cell=100, slot=60), None, None, False),
+        (ReadOptions(crs="EPSG:32650"), FRAME.crs, None, False),
+        (ReadOptions(crs=FRAME.crs), "EPSG:32650", None, True),
+        *((options, None, None, False) for options in (ReadOptions(), ReadOptions(crs=None))),
+        *((ReadOptions(**other), None, None, True) for other in ({"crs": "EPSG:32650"}, {"cell": 200}, {"slot": 120})),
     ],
     ids=range(11),
 )
-def test_another_grid_is_noted(options, crs, claim, said):
-    findings = Findings()
+def test_another_grid_is_noted(options, crs, claim, noted):
     how = Given(original=PEOPLE, options=options, crs=crs, claim=claim)
-    BoxSubject.accept(findings, stated(COVER, grid=Grid(FRAME.crs, 100, 60)), how)
-    assert findings.messages == said
+    findings = findings_of(BoxSubject.accept, stated(COVER, grid=Grid(FRAME.crs, 100, 60)), how)
+    assert findings.found == [("other-grid", {})] * noted
 
 
 def test_another_claim_is_refused():
@@ -857,7 +723,7 @@ def test_another_claim_is_refused():
 
 def test_settings_given_beside_those_of_a_file_are_noted(tmp_path):
     path, _ = ring(PEOPLE, 2).write(tmp_path)
-    assert opened_file(path, crs="EPSG:32650")[1].messages == [OTHER_GRID]
+    assert opened_file(path, crs="EPSG:32650")[1].found == [("other-grid", {})]
 
 
 # The memory that is left
@@ -868,12 +734,9 @@ def test_memory_is_left_besides_records_and_audit():
     table = pa.table({"record": pa.array([1, 2, 3], pa.int64())})
     assert table.nbytes == 24
     assert boxes._left(Run(), opened, table) is None
-    assert boxes._left(Run(memory=1000), opened, None) == 900
-    assert boxes._left(Run(memory=1000), opened, "audit.csv") == 900
-    assert boxes._left(Run(memory=1000), opened, table) == 876
-    assert boxes._left(Run(memory=124), opened, table) == 0
-    assert boxes._left(Run(memory=10), opened, table) == 0
-    assert boxes._left(Run(memory=101), opened, None) == 1
+    for memory, audit, left in ((1000, None, 900), (1000, "audit.csv", 900), (1000, table, 876), (101, None, 1)):
+        assert boxes._left(Run(memory=memory), opened, audit) == left
+    assert boxes._left(Run(memory=124), opened, table) == boxes._left(Run(memory=10), opened, table) == 0
 
 
 def test_keywords_are_put_on_top_of_the_options():
@@ -906,53 +769,47 @@ class Crowd:
 
 def book(**given):
     """Return an opened release of which only what is given is known."""
-    given = {"header": stated(COVER), "records": "records", **given}
-    return Opened(**given)
-
-
-def test_sizes_are_noted():
-    three = {"unique": SimpleNamespace(counts=np.array([5, 1, 7])), "groups": np.array([0, 0, 2])}
-    records = type("Catalogue", (), {**three, "__len__": lambda _: 3})()
-    for outside, rows, said in [
-        ({}, {}, []),
-        ({"a": 0}, {"b": 0}, []),
-        ({"a": 1, "b": 1000}, {}, ["1,001 users and 0 rows"]),
-        ({}, {"a": 2, "b": 2000}, ["0 users and 2,002 rows"]),
-    ]:
-        findings = Findings()
-        boxes._note_sizes(findings, Crowd(outside, rows), records, 4)
-        assert findings.figures == {
-            "users": 50,
-            "samples": 1000,
-            "users_outside": outside,
-            "rows_outside": rows,
-            "records": 3,
-            "boxes": 17,
-            "k": 4,
-        }
-        ending = " were left out by the reading rules and are outside the claim."
-        assert findings.messages == [text + ending for text in said]
-
-
-WITHOUT = "truth of members and suppression, which need the audit file"
+    return Opened(**{"header": stated(COVER), "records": "records", **given})
 
 
 @pytest.mark.parametrize(
-    ("stated_count", "share", "problems"),
+    ("outside", "rows", "noted"),
     [
-        (0, 0.2, []),
-        (200, 0.2, []),
-        (201, 0.2, ["More than 20% of the samples are stated to be suppressed."]),
-        (1, 0.0, ["More than 0% of the samples are stated to be suppressed."]),
+        ({}, {}, []),
+        ({"a": 0}, {"b": 0}, []),
+        ({"a": 1, "b": 1000}, {}, [("outside-claim", {"users": 1001, "rows": 0})]),
+        ({}, {"a": 2, "b": 2000}, [("outside-claim", {"users": 0, "rows": 2002})]),
     ],
 )
-def test_without_an_audit_only_the_stated_share_is_checked(stated_count, share, problems):
+def test_sizes_are_noted(outside, rows, noted):
+    three = {"unique": SimpleNamespace(counts=np.array([5, 1, 7])), "groups": np.array([0, 0, 2])}
+    records = type("Catalogue", (), {**three, "__len__": lambda _: 3})()
+    findings = findings_of(boxes._note_sizes, Crowd(outside, rows), records, 4)
+    left_out = {"users_outside": outside, "rows_outside": rows}
+    assert findings.figures == {"users": 50, "samples": 1000, **left_out, "records": 3, "boxes": 17, "k": 4}
+    assert findings.found == noted
+
+
+def test_a_crs_may_lose_as_many_rows_as_may_be_suppressed():
+    for lost, broken in (
+        ({}, 0),
+        ({"no place in the CRS": 250}, 0),
+        ({"no place in the CRS": 251}, 1),
+        ({"bbox": 999}, 0),
+    ):
+        findings = findings_of(boxes._check_places, Crowd(rows_outside=lost), 0.2)
+        assert findings.found == [("suppression/no-place", {"limit": 0.2})] * broken
+
+
+@pytest.mark.parametrize(
+    ("stated_count", "share", "broken"), [(0, 0.2, False), (200, 0.2, False), (201, 0.2, True), (1, 0.0, True)]
+)
+def test_without_an_audit_only_the_stated_share_is_checked(stated_count, share, broken):
     findings, people = Findings(), Crowd()
     given = (None, stated_count, share)
     assert boxes._check_audit(findings, book(), people, *given, timed=True, run=Run()) == (people, None)
-    assert findings.problems == problems
-    assert findings.failures == ({"suppression"} if problems else set())
-    assert findings.skipped == [WITHOUT]
+    assert findings.found == [("suppression/stated-too-many", {"limit": share})] * broken
+    assert findings.skipped == [NOT_CHECKED["members"]]
 
 
 @pytest.mark.parametrize(("first", "timed"), [(None, False), (None, True), (np.zeros(1), True)])
@@ -1021,7 +878,8 @@ def checked_claim(monkeypatch, claim, windows, *, said=None, failures=()):
             assert records == "records"
             assert (people == "everybody") == (name != "check_identical")
             assert asked == (windows if name == "check_windows" else 2)
-            findings.failures.update(failures)
+            for code in failures:
+                findings.fail(code)
             called.append((name, options))
 
         monkeypatch.setattr(boxes, name, fake)
@@ -1054,26 +912,22 @@ def test_which_checks_a_claim_needs(claim, windows, checks, monkeypatch):
 
 
 def test_a_claim_about_points_can_not_be_checked_on_boxes(monkeypatch):
-    for claim in (Claim("geo-indistinguishability", epsilon_per_m=0.1),):
-        with pytest.raises(CannotCheck, match=f"the claim {claim.name} is about points, not boxes"):
-            checked_claim(monkeypatch, claim, None)
+    claim = Claim("geo-indistinguishability", epsilon_per_m=0.1)
+    with pytest.raises(CannotCheck, match=f"the claim {claim.name} is about points, not boxes"):
+        checked_claim(monkeypatch, claim, None)
 
 
 @pytest.mark.parametrize(
     ("claim", "windows", "failures", "told"),
     [
-        (COVER, None, (), False),
-        (COVER, None, ("cover",), False),
-        (COVER, None, ("cover", "windows"), False),
-        (COVER, None, ("truth",), True),
-        (COVER, None, ("cover", "integrity"), True),
+        *((COVER, None, failures, False) for failures in ((), ("cover/nobody",), ("cover/nobody", "windows/nobody"))),
+        *((COVER, None, failures, True) for failures in (("truth/empty",), ("cover/nobody", "integrity/hash"))),
         (NOTHING, None, (), False),
-        (KTE_COVER, ASKED, ("windows",), False),
-        (KTE_COVER, ASKED, ("leaks",), True),
-        (Claim("k-anonymity", k=2), None, (), True),
-        (Claim("k-anonymity", k=2), None, ("identical",), True),
+        (KTE_COVER, ASKED, ("windows/nobody",), False),
+        (KTE_COVER, ASKED, ("leaks/labels",), True),
+        *((Claim("k-anonymity", k=2), None, failures, True) for failures in ((), ("identical/no-record",))),
         (Claim("k-anonymity", k=2), ASKED, (), False),
-        (Claim("k-anonymity", k=2), ASKED, ("identical",), True),
+        (Claim("k-anonymity", k=2), ASKED, ("identical/no-record",), True),
     ],
     ids=str,
 )
@@ -1126,72 +980,53 @@ def test_a_file_is_looked_through(counts, suppressed, found, missing, own, monke
     assert called == []
 
 
+IN_HOURS = AskedWindows(2, 3600)
+
+
 @pytest.mark.parametrize(
-    ("claim", "windows", "skipped", "failures", "said"),
+    ("claim", "windows", "what", "asked"),
     [
-        (COVER, None, [], [], ["The claim holds for 1,234 users, checked with k = 2."]),
-        (COVER, None, ["a", "b"], [], ["The claim holds for 1,234 users, checked with k = 2, except a; b."]),
-        (COVER, None, [], ["cover"], []),
-        (COVER, None, ["a", "b"], ["cover"], ["Not checked: a; b."]),
-        (NOTHING, None, [], [], ["Nothing is claimed; cover holds for 1,234 users, checked with k = 2."]),
-        (
-            NOTHING,
-            AskedWindows(2, 3600),
-            [],
-            [],
-            [
-                "Nothing is claimed; cover of windows holds for 1,234 users, checked with k = 2 in windows of 3,600 s.",
-            ],
-        ),
-        (
-            KTE_COVER,
-            AskedWindows(2, 3600),
-            ["a"],
-            [],
-            ["The claim holds for 1,234 users, checked with k = 2 in windows of 3,600 s, except a."],
-        ),
+        (COVER, None, "The claim", "k = 2"),
+        (NOTHING, None, "Nothing is claimed; cover", "k = 2"),
+        (NOTHING, IN_HOURS, "Nothing is claimed; cover of windows", "k = 2 in windows of 3,600 s"),
+        (KTE_COVER, IN_HOURS, "The claim", "k = 2 in windows of 3,600 s"),
     ],
-    ids=range(7),
+    ids=range(4),
 )
-def test_the_result_is_said_in_a_sentence(claim, windows, skipped, failures, said):
-    findings = Findings(failures=set(failures), skipped=skipped)
+def test_the_result_says_what_was_asked(claim, windows, what, asked):
+    findings = findings_of(boxes._note_result, book(header=stated(claim)), 1234, 2, windows)
+    assert findings.found == [("holds", {"rest": "", "what": what, "users": 1234, "asked": asked})]
+    findings = Findings([Finding("cover/nobody", {})], skipped=["a", "b"])
     boxes._note_result(findings, book(header=stated(claim)), 1234, 2, windows)
-    assert findings.messages == said
+    assert findings.found[1:] == [("not-checked", {"what": "a; b"})]
+
+
+IN_MINUTES = AskedWindows(3, 60, 90)
+BOUNDED = {"k": 3, "tau_s": 60, "epsilon_s": 90}
 
 
 @pytest.mark.parametrize(
     ("name", "k", "windows", "above", "ran", "shown"),
     [
-        ("k-anonymity", 3, None, 0, [], Claim("k-anonymity", k=3)),
-        ("k-anonymity", 3, AskedWindows(3, 60, 90), 0, [], Claim("k-anonymity", k=3)),
+        *(("k-anonymity", 3, windows, 0, [], Claim("k-anonymity", k=3)) for windows in (None, IN_MINUTES)),
         ("k-anonymity", 2, None, 0, [], Claim("k-anonymity", k=2)),
         ("k-anonymity", 1, None, 0, [], NOTHING),
         ("k-concealment", 3, None, 0, ["audit"], Claim("k-concealment", k=3)),
-        ("k-concealment", 3, None, 0, [], Claim("cover", k=3)),
-        ("k-concealment", 3, AskedWindows(3, 60, 90), 0, [], Claim("cover", k=3)),
+        *(("k-concealment", 3, windows, 0, [], Claim("cover", k=3)) for windows in (None, IN_MINUTES)),
         ("cover", 3, None, 0, ["audit"], Claim("cover", k=3)),
-        ("cover", 3, AskedWindows(3, 60, 90), 0, [], Claim("cover", k=3)),
+        ("cover", 3, IN_MINUTES, 0, [], Claim("cover", k=3)),
         ("none", 3, None, 0, [], Claim("cover", k=3)),
         ("none", 1, None, 0, [], NOTHING),
-        ("none", 3, AskedWindows(3, 60), 4, [], Claim("kte-cover", k=3, tau_s=60)),
-        ("kte-cover", 3, AskedWindows(3, 60), 4, [], Claim("kte-cover", k=3, tau_s=60)),
-        ("kte-cover", 3, AskedWindows(3, 60, 90), 0, [], Claim("kte-anonymity", k=3, tau_s=60, epsilon_s=90)),
-        ("none", 3, AskedWindows(3, 60, 90), 0, [], Claim("kte-anonymity", k=3, tau_s=60, epsilon_s=90)),
-        (
-            "kte-cover",
-            3,
-            AskedWindows(3, 60, 90),
-            4,
-            [],
-            Claim("kte-cover", k=3, tau_s=60, epsilon_s=90, leakage_share=0.034),
-        ),
+        *((name, 3, AskedWindows(3, 60), 4, [], Claim("kte-cover", k=3, tau_s=60)) for name in ("none", "kte-cover")),
+        *((name, 3, IN_MINUTES, 0, [], Claim("kte-anonymity", **BOUNDED)) for name in ("none", "kte-cover")),
+        ("kte-cover", 3, IN_MINUTES, 4, [], Claim("kte-cover", **BOUNDED, leakage_share=0.034)),
     ],
     ids=range(16),
 )
 def test_what_was_shown(name, k, windows, above, ran, shown):
     findings = Findings(checked=ran, figures={"leakage": {"windows": 120, "windows_above": above}})
     assert boxes._shown(findings, name, k, windows) == shown
-    findings.failures.add("truth")
+    findings.fail("truth/empty")
     assert boxes._shown(findings, name, k, windows) == NOTHING
 
 
@@ -1241,12 +1076,13 @@ def test_boxes_are_not_checked_against_fixes_or_parts_of_people():
 def test_a_verdict_says_all_that_was_done(tmp_path):
     path, audit = ring(PEOPLE, 2).write(tmp_path)
     verdict = verify(PEOPLE, path)
-    assert verdict.ok, verdict.messages
-    assert verdict.messages[-1] == f"The claim holds for 6 users, checked with k = 2, except {WITHOUT}."
-    assert (verdict.claim, verdict.shown, verdict.not_checked) == (COVER, COVER, (WITHOUT,))
+    assert (verdict.ok, verdict.codes) == (True, ())
+    order, result = verdict.messages
+    assert "needs 20 records" in order
+    assert result == f"The claim holds for 6 users, checked with k = 2, except {NOT_CHECKED['members']}."
+    assert (verdict.claim, verdict.shown, verdict.not_checked) == (COVER, COVER, (NOT_CHECKED["members"],))
     assert set(verdict.checked) == {"integrity", "leaks", "truth", "cover"}
     assert (verdict.figures["users"], verdict.figures["samples"], verdict.figures["records"]) == (6, 24, 6)
-    assert verdict.messages[0] == "Order was not judged: that needs 20 records."
     assert "cover" not in verdict.figures
     assert "cover" in verify(PEOPLE, path, exact=True).figures
     verdict = verify(PEOPLE, path, audit=audit)
@@ -1260,7 +1096,7 @@ def test_an_audit_given_goes_before_the_releases_own():
     assert "audit" in verify(PEOPLE, release).checked
     assert verify(PEOPLE, release, audit=draft.audit().slice(1)).failures == ("audit",)
     without = verify(PEOPLE, replace(release, members=None))
-    assert without.not_checked == ("integrity and leaks", WITHOUT)
+    assert without.not_checked == (NOT_CHECKED["file"], NOT_CHECKED["members"])
     lossy = replace(release, suppressed=1)
     assert verify(PEOPLE, lossy).failures == ("suppression",)
     with pytest.raises(CannotCheck, match="give the audit file: --audit"):
@@ -1271,5 +1107,5 @@ def test_boxes_that_overlap_are_named():
     draft = ring(PEOPLE, 2)
     draft.records[0].boxes.append(list(draft.records[0].boxes[-1]))
     verdict = verify(PEOPLE, in_memory(draft, members=None))
-    said = "1 records have no box, an empty box, or boxes that overlap or are unsorted in time."
-    assert said in verdict.problems
+    assert "truth/boxes" in verdict.codes
+    assert str(Finding("truth/boxes", {"n": 1})) in verdict.problems

@@ -16,7 +16,7 @@ def test_random_orders_are_never_blamed():
     for n in (20, 50, 400):
         shapes = [np.arange(n), np.zeros(n, int), np.arange(n) // 7, (np.arange(n) < 3).astype(int)]
         for values in shapes:
-            assert not any(_follows(draw.permutation(values)) for _ in range(300))
+            assert not any(_follows(draw.permutation(values)) for _ in range(100))
 
 
 def test_kept_orders_are_blamed():
@@ -58,30 +58,34 @@ class Numbered(list):
         self.unique = SimpleNamespace(ends=self.edges, counts=self.counts)
 
 
-@pytest.mark.parametrize(
-    ("said", "put"),
-    [
-        (None, lambda r, up: None),
-        ("when they begin", lambda r, up: r.edges[0].__setitem__((slice(None), 0), up)),
-        ("when they end", lambda r, up: r.edges[1].__setitem__((slice(None), 1), up)),
-        ("how many boxes they have", lambda r, up: r.counts.__setitem__(slice(None), up)),
-        ("where they begin.", lambda r, up: r.edges[0].__setitem__((slice(None), 3), up - r.edges[0][:, 2])),
-        ("second axis", lambda r, up: r.edges[0].__setitem__((slice(None), 5), up - r.edges[0][:, 4])),
-        (
-            "how far they reach",
-            lambda r, up: r.edges[2].__setitem__(
-                (slice(None), 5), up - r.edges[2][:, 3] + r.edges[2][:, 2] + r.edges[2][:, 4]
-            ),
-        ),
-    ],
-)
+def put(records, what, up):
+    """Let one quantity of the records rise or fall with their numbers."""
+    first, last, around = records.edges
+    if what == "when they begin":
+        first[:, 0] = up
+    elif what == "when they end":
+        last[:, 1] = up
+    elif what == "how many boxes they have":
+        records.counts[:] = up
+    elif what == "where they begin":
+        first[:, 3] = up - first[:, 2]
+    elif what == "where they begin (second axis)":
+        first[:, 5] = up - first[:, 4]
+    elif what == "how far they reach":
+        around[:, 5] = up - around[:, 3] + around[:, 2] + around[:, 4]
+
+
+QUANTITIES = ["when they begin", "when they end", "how many boxes they have", "where they begin",
+              "where they begin (second axis)", "how far they reach"]  # fmt: skip
+
+
+@pytest.mark.parametrize("what", [None, *QUANTITIES])
 @pytest.mark.parametrize("turn", [1, -1])
-def test_numbers_that_follow_something(said, put, turn):
+def test_numbers_that_follow_something(what, turn):
     records, findings = Numbered(300), Findings()
-    put(records, np.arange(300)[::turn])
+    put(records, what, np.arange(300)[::turn])
     check_numbering(findings, records)
-    assert len(findings.problems) == (said is not None)
-    assert said is None or said in findings.problems[0]
+    assert findings.found == ([("leaks/order", {"what": what})] if what else [])
 
 
 @pytest.mark.parametrize("expected", [0.2, 1.0, 3.0])

@@ -16,6 +16,7 @@ from shoal.seen import cover as seen_cover
 from shoal.seen import index as search
 from shoal.seen.arrays import blocks, distinct, fresh, narrow, spread, starts_of
 from shoal.seen.audit import Witnesses
+from shoal.seen.codes import NOT_CHECKED
 from shoal.seen.cover import complete_reach, count_cover, cover_pairs, tally_cover
 from shoal.seen.findings import Findings
 from shoal.seen.index import covering, hold, holders, index_boxes, index_rarest, mark_boxes
@@ -69,30 +70,24 @@ def test_distinct_and_fresh_rows():
 
 
 @pytest.mark.parametrize(
-    ("sizes", "rows", "parts"),
+    ("sizes", "parts"),
     [
-        ([], 5, []),
-        ([5], 5, [(0, 1)]),
-        ([6], 5, [(0, 1)]),
-        ([3, 2, 1, 4], 5, [(0, 2), (2, 4)]),
-        ([3, 3, 0, 9, 0, 5], 5, [(0, 1), (1, 3), (3, 4), (4, 6)]),
-        ([0, 0], 5, [(0, 2)]),
+        ([], []), ([5], [(0, 1)]), ([6], [(0, 1)]), ([3, 2, 1, 4], [(0, 2), (2, 4)]), ([0, 0], [(0, 2)]),
+        ([3, 3, 0, 9, 0, 5], [(0, 1), (1, 3), (3, 4), (4, 6)]),
+        ([3, 0, 9, 1, 1, 1, 20], [(0, 2), (2, 3), (3, 6), (6, 7)]),
     ],
-)
-def test_blocks_are_as_large_as_they_may_be(sizes, rows, parts):
-    assert [(part.start, part.stop) for part in blocks(ints(*sizes), rows)] == parts
+)  # fmt: skip
+def test_blocks_are_as_large_as_they_may_be(sizes, parts):
+    assert [(part.start, part.stop) for part in blocks(ints(*sizes), 5)] == parts
 
 
 @pytest.mark.parametrize(
     ("values", "kind"),
     [
-        ([], np.int32),
-        ([2**31 - 1, -(2**31)], np.int32),
-        ([2**31, 0], np.int64),
-        ([0, -(2**31) - 1], np.int64),
+        ([], np.int32), ([2**31 - 1, -(2**31)], np.int32), ([2**31, 0], np.int64), ([0, -(2**31) - 1], np.int64),
         ([2**31, -(2**31) - 1], np.int64),
     ],
-)
+)  # fmt: skip
 def test_the_narrowest_type_that_holds_all(values, kind):
     made = narrow(ints(*values))
     assert made.dtype == kind
@@ -212,19 +207,11 @@ def crowd_in(box, crowd):
 @pytest.mark.parametrize(
     "box",
     [
-        at(70, 20, 20),
-        [10, 73, 3, 12, 5, 5],
-        [0, 63, 0, 15, 0, 15],
-        [63, 64, 15, 16, 15, 16],
-        [-1, 200, -17, 30, 15, 50],
-        [0, 255, 0, 127, 0, 127],
-        [0, 256 * 64, 0, 0, 0, 0],
-        [0, 256 * 64 - 1, 0, 0, 0, 0],
-        [0, 0, 0, 256 * 16, 0, 0],
-        [5, 5, 0, 0, -1, 256 * 16 - 2],
-        [0, 2**20, 0, 2**20, 0, 2**20],
+        at(70, 20, 20), [10, 73, 3, 12, 5, 5], [0, 63, 0, 15, 0, 15], [63, 64, 15, 16, 15, 16],
+        [-1, 200, -17, 30, 15, 50], [0, 255, 0, 127, 0, 127], [0, 256 * 64, 0, 0, 0, 0], [0, 256 * 64 - 1, 0, 0, 0, 0],
+        [0, 0, 0, 256 * 16, 0, 0], [5, 5, 0, 0, -1, 256 * 16 - 2], [0, 2**20, 0, 2**20, 0, 2**20],
     ],
-)
+)  # fmt: skip
 def test_how_many_samples_a_box_may_hold(box):
     crowd = np.random.default_rng(2).integers(0, 9, 1024).astype(np.int32)
     assert plain(search._crowd_in)(ints(*box), crowd) == pytest.approx(crowd_in(box, crowd), rel=1e-12)
@@ -281,9 +268,7 @@ def test_a_walk_equals_looking_at_every_box():
         cuts = sorted(chance.sample(range(20), 2 * chance.randrange(1, 5)))
         edges = [(0, 20, 0, 20), (1, 2, 1, 2), (0, 1, 1, 3)]
         boxes = [[*cuts[n : n + 2], *chance.choice(edges)] for n in range(0, len(cuts), 2)]
-        own = sorted(
-            (chance.randrange(21), chance.randrange(4), chance.randrange(4)) for _ in range(chance.randrange(8))
-        )
+        own = sorted(tuple(map(chance.randrange, (21, 4, 4))) for _ in range(chance.randrange(8)))
         before, after = [(5, 1, 1)] * chance.randrange(3), [(3, 1, 1)] * chance.randrange(2)
         t, x, y = ints(*(v for s in [*before, *own, *after] for v in s)).reshape(-1, 3).T
         rows = np.array([at(1), *boxes, at(30)])
@@ -311,9 +296,7 @@ def test_a_walk_equals_looking_at_every_box():
 
 def pairs_of(people, records, *, whole):
     """Every pair in which each box holds a sample of the user, and how many samples are outside."""
-    users = [
-        list(zip(*(c[a:b].tolist() for c in (people.t, people.x, people.y)), strict=True)) for a, b in edges(people)
-    ]
+    users = samples_of(people)
     lists = [records.boxes[a:b].tolist() for a, b in edges(records)]
     found = []
     for u, own in enumerate(users):
@@ -329,29 +312,23 @@ def edges(lists):
     return list(pairwise(lists.offsets.tolist()))
 
 
+def samples_of(people):
+    columns = people.t, people.x, people.y
+    return [list(zip(*(column[a:b].tolist() for column in columns), strict=True)) for a, b in edges(people)]
+
+
 def told(pairs):
     return sorted(zip(*(side.tolist() for side in pairs), strict=True))
 
 
 WALKERS = people_of(
-    [(90, 1, 1), (95, 1, 1)],
-    [(20, 1, 1)],
-    [(20, 1, 1), (30, 1, 1)],
-    [],
-    [(19, 1, 1), (20, 2, 2), (30, 1, 1)],
+    [(90, 1, 1), (95, 1, 1)], [(20, 1, 1)], [(20, 1, 1), (30, 1, 1)], [], [(19, 1, 1), (20, 2, 2), (30, 1, 1)],
     [(20, 1, 1), (21, 7, 1), (30, 1, 1), (31, 1, 1)],
-)
+)  # fmt: skip
 PATHS = boxes_of(
-    [flat(18, 40)],
-    [flat(20, 20), flat(30, 30)],
-    [flat(19, 20), flat(30, 31)],
-    OVERLAPPING,
-    [flat(20, 21, 1, 1), flat(30, 31)],
-    [flat(20, 30)],
-    [flat(20, 20)],
-    [flat(90, 95)],
-    [flat(19, 31)],
-)
+    [flat(18, 40)], [flat(20, 20), flat(30, 30)], [flat(19, 20), flat(30, 31)], OVERLAPPING,
+    [flat(20, 21, 1, 1), flat(30, 31)], [flat(20, 30)], [flat(20, 20)], [flat(90, 95)], [flat(19, 31)],
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("whole", [True, False])
@@ -424,13 +401,8 @@ def test_holders_of_hand_made_queries(monkeypatch):
 
 
 def test_what_chosen_pairs_hold():
-    people = people_of(
-        [(1, 1, 1)],
-        [(1, 1, 1), (5, 1, 1), (6, 20, 1), (9, 1, 1)],
-        [],
-        [(0, 1, 1), (4, 1, 1), (5, 1, 1), (12, 1, 1)],
-        [(12, 1, 1)],
-    )
+    fixes = [(1, 1, 1), (5, 1, 1), (6, 20, 1), (9, 1, 1)], [(0, 1, 1), (4, 1, 1), (5, 1, 1), (12, 1, 1)]
+    people = people_of([(1, 1, 1)], fixes[0], [], fixes[1], [(12, 1, 1)])
     records = boxes_of([flat(0, 1), flat(4, 9), flat(10, 11)], OVERLAPPING, [flat(5, 6, 0, 30)], [flat(12, 12)])
     users, record = ints(1, 1, 1, 2, 3, 3, 3), ints(0, 1, 2, 0, 0, 2, 3)
     held = hold(people, records, users, record)
@@ -473,42 +445,45 @@ def witnesses_of(links, owner, *, users, bad=()):
 FIVE = people_of([(5, 1, 1)], [(5, 2, 1)], [(5, 3, 1)], [(5, 30, 1)], [])
 THREE, TWO, ALL, ONE = [flat(5, 5, 1, 3)], [flat(5, 5, 1, 2)], [flat(5, 5, 0, 40)], [flat(5, 5, 30, 30)]
 GIANT = [flat(0, 4, 0, 40), flat(5, 5, 0, 40)]
-SHORT = "{} users are hidden by fewer than {} records."
-RAW = "{} records are about fewer than 2 users: raw data."
-TOO_MANY = "There are more records than users."
-INSIDE = (
-    "{} of them lie inside {} records or more one-way only: boxes without any of their samples "
-    "(a giant box, somebody else's raw copy) hide nobody."
-)
+TOO_MANY = ("cover/more-records-than-users", {})
+
+
+def short(n, k):
+    return "cover/too-few-records", {"n": n, "k": k}
+
+
+def raw(n):
+    return "cover/raw-records", {"n": n, "k": 2}
+
+
+def inside(n, k):
+    return "one-way-only", {"n": n, "k": k}
 
 
 @pytest.mark.parametrize(
-    ("lists", "k", "messages", "figures"),
+    ("lists", "k", "found", "figures"),
     [
         ([THREE, TWO, ALL], 1, [], (0, 1, 2, None)),
-        ([THREE, TWO, ALL], 2, [SHORT.format(1, 2)], (1, 1, 2, 1)),
-        ([THREE, TWO, ALL], 3, [SHORT.format(2, 3)], (2, 1, 2, 1)),
-        ([THREE, TWO, ALL], 4, [SHORT.format(4, 4)], (4, 1, 2, 1)),
+        ([THREE, TWO, ALL], 2, [short(1, 2)], (1, 1, 2, 1)),
+        ([THREE, TWO, ALL], 3, [short(2, 3)], (2, 1, 2, 1)),
+        ([THREE, TWO, ALL], 4, [short(4, 4)], (4, 1, 2, 1)),
         ([THREE, THREE, ALL, ALL], 2, [], (0, 2, 2, None)),
-        ([THREE, THREE, ALL, ALL], 3, [SHORT.format(1, 3)], (1, 2, 2, 2)),
-        ([ALL, ALL, ONE, ONE], 2, [RAW.format(1)], (0, 2, 1, None)),
-        ([ALL, ALL, ONE, ONE], 3, [SHORT.format(3, 3), RAW.format(1), INSIDE.format(0, 3)], (3, 2, 1, 2)),
+        ([THREE, THREE, ALL, ALL], 3, [short(1, 3)], (1, 2, 2, 2)),
+        ([ALL, ALL, ONE, ONE], 2, [raw(1)], (0, 2, 1, None)),
+        ([ALL, ALL, ONE, ONE], 3, [short(3, 3), raw(1)], (3, 2, 1, 2)),
         ([ALL, ONE, [at(7)]], 1, [], (0, 1, 0, None)),
-        ([ALL, ALL, ALL, ALL, [at(7)]], 2, [RAW.format(1)], (0, 2, 0, None)),
-        ([ALL, ALL, ALL, ALL, [at(7)], [at(8)]], 2, [TOO_MANY, RAW.format(2)], (0, 2, 0, None)),
-        ([GIANT, GIANT, THREE], 2, [SHORT.format(4, 2), RAW.format(1), INSIDE.format(4, 2)], (4, 0, 0, 2)),
-        ([GIANT, THREE], 2, [SHORT.format(4, 2), RAW.format(1), INSIDE.format(3, 2)], (4, 0, 0, 1)),
-        ([GIANT, GIANT, GIANT, THREE], 2, [SHORT.format(4, 2), RAW.format(1), INSIDE.format(4, 2)], (4, 0, 0, 2)),
-        ([], 2, [SHORT.format(4, 2)], (4, 0, 0, 0)),
+        ([ALL, ALL, ALL, ALL, [at(7)]], 2, [raw(1)], (0, 2, 0, None)),
+        ([ALL, ALL, ALL, ALL, [at(7)], [at(8)]], 2, [TOO_MANY, raw(2)], (0, 2, 0, None)),
+        ([GIANT, GIANT, THREE], 2, [short(4, 2), raw(1), inside(4, 2)], (4, 0, 0, 2)),
+        ([GIANT, THREE], 2, [short(4, 2), raw(1), inside(3, 2)], (4, 0, 0, 1)),
+        ([GIANT, GIANT, GIANT, THREE], 2, [short(4, 2), raw(1), inside(4, 2)], (4, 0, 0, 2)),
+        ([], 2, [short(4, 2)], (4, 0, 0, 0)),
     ],
 )
-def test_cover_is_told_with_its_figures(lists, k, messages, figures):
+def test_cover_is_told_with_its_figures(lists, k, found, figures):
     findings = Findings()
     check_cover(findings, FIVE, catalogue_of(*lists), k)
-    told_too = [message for message in messages if not message.startswith("0 of")]
-    assert findings.messages == told_too
-    assert findings.problems == [message for message in told_too if "one-way" not in message]
-    assert findings.failures == ({"cover"} if findings.problems else set())
+    assert findings.found == found
     assert findings.checked == ["cover"]
     names = ("users_short", "min_cover", "min_members", "one_way_min")
     assert findings.figures == {name: n for name, n in zip(names, figures, strict=True) if n is not None}
@@ -517,30 +492,22 @@ def test_cover_is_told_with_its_figures(lists, k, messages, figures):
 def test_exact_cover_is_told_for_everybody():
     findings = Findings()
     check_cover(findings, FIVE, catalogue_of(THREE, GIANT, ALL, ALL, TWO), 3, exact=True)
-    assert findings.messages == [SHORT.format(1, 3), RAW.format(1)]
-    assert findings.figures == {
-        "users_short": 1,
-        "min_cover": 2,
-        "cover": {"min": 2, "median": 3.5, "max": 4, "histogram": {"2": 1, "3": 1, "4": 2}},
-        "min_members": 0,
-        "one_way_min": 3,
-        "one_way": {"min": 3, "median": 4.5, "max": 5, "histogram": {"3": 1, "4": 1, "5": 2}},
-    }
+    assert findings.found == [short(1, 3), raw(1)]
+    spread_of = {"min": 2, "median": 3.5, "max": 4, "histogram": {"2": 1, "3": 1, "4": 2}}
+    one_way = {"min": 3, "median": 4.5, "max": 5, "histogram": {"3": 1, "4": 1, "5": 2}}
+    counts = {"users_short": 1, "min_cover": 2, "min_members": 0, "one_way_min": 3}
+    assert findings.figures == {**counts, "cover": spread_of, "one_way": one_way}
     findings = Findings()
     check_cover(findings, FIVE, catalogue_of(ALL, ALL, ALL, ALL, THREE), 2, exact=True)
     assert not findings.failures
-    assert {name: findings.figures[name] for name in ("min_cover", "min_members", "one_way_min")} == {
-        "min_cover": 4,
-        "min_members": 3,
-        "one_way_min": 4,
-    }
+    assert [findings.figures[name] for name in ("min_cover", "min_members", "one_way_min")] == [4, 3, 4]
 
 
 def test_cover_of_nobody():
     for exact in (False, True):
         findings = Findings()
         check_cover(findings, people_of([], []), catalogue_of(), 2, exact=exact)
-        assert findings.messages == ["No user has a published sample."]
+        assert findings.found == [("cover/nobody", {})]
         assert findings.figures == {"users_short": 0, "min_members": 0}
 
 
@@ -560,7 +527,7 @@ def test_cover_by_witnesses_is_counted_before_it_is_searched(monkeypatch):
     findings = Findings()
     check_cover(findings, FIVE, records, 2, witnesses=witnesses)
     assert searched == [([3], 2)]
-    assert findings.messages == [SHORT.format(1, 2)]
+    assert findings.found == [short(1, 2)]
     assert findings.figures == {"users_short": 1, "min_cover": 1, "min_members": 2, "one_way_min": 1}
     findings = Findings()
     check_cover(findings, FIVE, records, 2, witnesses=witnesses, exact=True)
@@ -569,9 +536,9 @@ def test_cover_by_witnesses_is_counted_before_it_is_searched(monkeypatch):
     findings = Findings()
     few = witnesses_of([*links[:5], (2, 1)], [0, 1, 2], users=5, bad=[(0, 1), (1, 1)])
     check_cover(findings, FIVE, records, 1, witnesses=few)
-    assert findings.messages == []
+    assert findings.found == []
     check_cover(findings, FIVE, records, 2, witnesses=few)
-    assert findings.messages == [SHORT.format(1, 2), RAW.format(2)]
+    assert findings.found == [short(1, 2), raw(2)]
     assert findings.figures["min_members"] == 0
 
 
@@ -581,7 +548,7 @@ def test_one_way_cover_explains_only_so_many_users(monkeypatch):
         monkeypatch.setattr(cover, "_EXPLAINED_USERS", limit)
         findings = Findings()
         check_cover(findings, FIVE, records, 2)
-        assert (INSIDE.format(4, 2) in findings.messages) == told_of == ("one_way_min" in findings.figures)
+        assert (inside(4, 2) in findings.found) == told_of == ("one_way_min" in findings.figures)
         findings = Findings()
         check_cover(findings, FIVE, records, 2, exact=True)
         assert findings.figures["one_way"]["histogram"] == {"2": 1, "3": 3}
@@ -623,15 +590,7 @@ def test_only_records_seen_to_cover_fewer_than_two_are_counted_again():
 def test_links_to_kinds_are_links_to_each_record():
     records = catalogue_of(ONE, TWO, ONE, ALL, TWO, ONE)
     user, record = cover._by_record(records, ints(7, 8, 9, 7), ints(1, 0, 2, 2))
-    assert list(zip(user.tolist(), record.tolist(), strict=True)) == [
-        (7, 1),
-        (7, 4),
-        (8, 0),
-        (8, 2),
-        (8, 5),
-        (9, 3),
-        (7, 3),
-    ]
+    assert (user.tolist(), record.tolist()) == ([7, 7, 8, 8, 8, 9, 7], [1, 4, 0, 2, 5, 3, 3])
 
 
 def test_parts_of_a_graph_are_strongly_connected():
@@ -641,53 +600,50 @@ def test_parts_of_a_graph_are_strongly_connected():
     assert len({part[0], part[2], part[4], part[5]}) == 4
 
 
-HIDE = "{} records hide fewer than {} users."
-OWN = "{} users may own fewer than {} of the records that cover them."
-OWNED = "{} records may be owned by fewer than {} users."
-LINKS = "{} links between members and records can't be exchanged with others."
+def told_apart(k, **counts):
+    """Return findings about those of whom, or of which, fewer than k can't be told apart."""
+    codes = {"hide": "cover/too-few-users", "own": "cover/user-told", "owned": "cover/record-told"}
+    return [(codes[what], {"n": n, "k": k}) for what, n in counts.items()]
+
+
+def fixed(n):
+    return [("cover/fixed-links", {"n": n})]
 
 
 @pytest.mark.parametrize(
-    ("lists", "k", "message"),
+    ("lists", "k", "found"),
     [
-        ([ALL, TWO, TWO, THREE], 2, None),
-        ([ALL, TWO, TWO, THREE], 3, HIDE.format(2, 3)),
-        ([ALL, TWO, TWO, THREE], 4, HIDE.format(3, 4)),
-        ([ALL, TWO, TWO, THREE, [at(7)]], 1, HIDE.format(1, 1)),
+        ([ALL, TWO, TWO, THREE], 2, []),
+        ([ALL, TWO, TWO, THREE], 3, told_apart(3, hide=2)),
+        ([ALL, TWO, TWO, THREE], 4, told_apart(4, hide=3)),
+        ([ALL, TWO, TWO, THREE, [at(7)]], 1, told_apart(1, hide=1)),
     ],
 )
-def test_concealment_without_an_audit(lists, k, message):
+def test_concealment_without_an_audit(lists, k, found):
     findings = Findings()
     check_concealment(findings, FIVE, catalogue_of(*lists), k)
-    assert findings.messages == ([message] if message else [])
+    assert findings.found == found
     assert findings.checked == ["cover"]
-    assert findings.skipped == ["whether owners can be told apart, which needs the audit file"]
+    assert findings.skipped == [NOT_CHECKED["owners-apart"]]
 
 
 # 0 and 1 share their records; 2 is in these and in her own; 3 shares hers with 2, who can't be one of the others.
 @pytest.mark.parametrize(
-    ("lists", "owner", "links", "bad", "k", "messages"),
+    ("lists", "owner", "links", "bad", "k", "found"),
     [
         ([ALL, ALL, ALL, ALL], [0, 1, 2, 3], [(0, 1), (1, 2), (3, 3)], [], 4, []),
-        ([ALL, ALL, ALL, ALL], [0, 1, 2, 3], [], [], 5, [HIDE.format(4, 5), OWN.format(4, 5), OWNED.format(4, 5)]),
-        ([TWO, TWO, THREE, ONE], [0, 1, 2, 3], [(0, 0), (1, 0), (0, 2), (1, 2)], [], 1, [LINKS.format(2)]),
-        ([TWO, TWO, THREE, ONE], [0, 1, 2, 3], [(0, 0), (0, 2), (1, 2)], [(1, 2)], 1, [LINKS.format(1)]),
-        ([TWO, TWO, THREE, ONE], [0, 1, 2, 3], [], [], 2, [HIDE.format(1, 2), OWN.format(2, 2), OWNED.format(2, 2)]),
-        (
-            [THREE, TWO, TWO, ONE],
-            [2, 0, 1, 3],
-            [(2, 0)],
-            [],
-            2,
-            [HIDE.format(1, 2), OWN.format(2, 2), OWNED.format(2, 2)],
-        ),
+        ([ALL, ALL, ALL, ALL], [0, 1, 2, 3], [], [], 5, told_apart(5, hide=4, own=4, owned=4)),
+        ([TWO, TWO, THREE, ONE], [0, 1, 2, 3], [(0, 0), (1, 0), (0, 2), (1, 2)], [], 1, fixed(2)),
+        ([TWO, TWO, THREE, ONE], [0, 1, 2, 3], [(0, 0), (0, 2), (1, 2)], [(1, 2)], 1, fixed(1)),
+        ([TWO, TWO, THREE, ONE], [0, 1, 2, 3], [], [], 2, told_apart(2, hide=1, own=2, owned=2)),
+        ([THREE, TWO, TWO, ONE], [2, 0, 1, 3], [(2, 0)], [], 2, told_apart(2, hide=1, own=2, owned=2)),
     ],
 )
-def test_concealment_with_an_audit(lists, owner, links, bad, k, messages):
+def test_concealment_with_an_audit(lists, owner, links, bad, k, found):
     findings = Findings()
     witnesses = witnesses_of(links, owner, users=5, bad=bad)
     check_concealment(findings, FIVE, catalogue_of(*lists), k, witnesses=witnesses)
-    assert findings.messages == messages
+    assert findings.found == found
     assert findings.checked == ["cover"]
     assert findings.skipped == []
 
@@ -702,21 +658,33 @@ def crowd_in_parts(*parts):
 
 
 def some_of(people, *users):
-    lists = [
-        list(zip(*(c[a:b].tolist() for c in (people.t, people.x, people.y)), strict=True)) for a, b in edges(people)
-    ]
-    return people_of(*(lists[user] for user in users))
+    return people_of(*(samples_of(people)[user] for user in users))
 
 
-SMALL = "{} groups of identical records are smaller than {}."
-LEFT = "{} users are not inside the record of a group."
-FEW = "{} groups of identical records hold fewer than {} users."
-SWOLLEN = "{} groups were published for more people than they hold."
-NONE = "There is no record."
+def small(n, k):
+    return "identical/small-groups", {"n": n, "k": k}
+
+
+def few_users(n, k):
+    return "identical/too-few-users", {"n": n, "k": k}
+
+
+def left_out(n):
+    return "identical/left-out", {"n": n}
+
+
+def swollen(n):
+    return "identical/too-many-people", {"n": n}
+
+
+def empty(n):
+    return "truth/box-without-sample", {"n": n}
+
+
+NONE = ("identical/no-record", {})
 # Two groups of three and of two; the last has no sample.
 SIX = people_of([(5, 1, 1), (8, 1, 1)], [(5, 2, 1), (9, 1, 1)], [(4, 3, 1), (8, 2, 1)], [(5, 30, 1)], [(6, 31, 1)], [])
 NEAR, FAR = [flat(4, 5, 1, 3), flat(8, 9, 1, 2)], [flat(5, 6, 30, 31)]
-EMPTY = "{} boxes hold no sample of anybody in their record."
 # Pieces: each box is about some of the group only.
 PIECES = [flat(4, 4, 1, 3), flat(5, 5, 1, 2), flat(8, 8, 1, 2), flat(9, 9, 1, 1)]
 
@@ -727,46 +695,50 @@ def ways(people):
     return [(crowd_of(people), 100_000), (both, 100_000), (both, 2), (crowd_of(people), 1), (crowd_of(people), 6)]
 
 
+def in_all_ways(monkeypatch, people, *asked, **options):
+    """Yield what is found about identical groups, in each of these ways."""
+    for crowd, size in ways(people):
+        monkeypatch.setattr(identical, "_USERS", size)
+        findings = Findings()
+        check_identical(findings, crowd, *asked, **options)
+        yield findings
+
+
 WHOLE = [
     ([NEAR, FAR], [3, 2], 2, [], (2, 2, 2)),
     ([NEAR, FAR, NEAR, FAR, NEAR], None, 2, [], (2, 2, 2)),
-    ([NEAR, FAR], [3, 3], 2, [SWOLLEN.format(1)], (2, 3, 3)),
-    ([NEAR, FAR], [4, 3], 2, [TOO_MANY, SWOLLEN.format(2)], (2, 3, 3)),
-    ([NEAR, FAR], [3, 2], 3, [SMALL.format(1, 3), FEW.format(1, 3)], (2, 2, 2)),
-    ([NEAR, FAR], [3, 3], 3, [FEW.format(1, 3)], (2, 3, 3)),
-    ([NEAR, FAR], [1, 1], 2, [SMALL.format(2, 2)], (2, 1, 1)),
-    ([NEAR], [3], 3, [LEFT.format(2)], (1, 3, 0)),
-    ([NEAR, FAR[:1], [at(7)]], [2, 2, 2], 2, [FEW.format(1, 2)], (3, 2, 2)),
-    ([[flat(4, 9, 1, 3)], [flat(5, 5, 30, 30)]], [3, 2], 2, [LEFT.format(1), FEW.format(1, 2)], (2, 2, 0)),
-    ([], None, 2, [NONE, LEFT.format(5)], (0, 0, 0)),
+    ([NEAR, FAR], [3, 3], 2, [swollen(1)], (2, 3, 3)),
+    ([NEAR, FAR], [4, 3], 2, [("identical/more-records-than-users", {}), swollen(2)], (2, 3, 3)),
+    ([NEAR, FAR], [3, 2], 3, [small(1, 3), few_users(1, 3)], (2, 2, 2)),
+    ([NEAR, FAR], [3, 3], 3, [few_users(1, 3)], (2, 3, 3)),
+    ([NEAR, FAR], [1, 1], 2, [small(2, 2)], (2, 1, 1)),
+    ([NEAR], [3], 3, [left_out(2)], (1, 3, 0)),
+    ([NEAR, FAR[:1], [at(7)]], [2, 2, 2], 2, [few_users(1, 2)], (3, 2, 2)),
+    ([[flat(4, 9, 1, 3)], [flat(5, 5, 30, 30)]], [3, 2], 2, [left_out(1), few_users(1, 2)], (2, 2, 0)),
+    ([], None, 2, [NONE, left_out(5)], (0, 0, 0)),
 ]
 IN_PIECES = [
     ([PIECES, FAR], [3, 2], 2, [], (2, 2, 2)),
-    ([PIECES, FAR], [3, 2], 3, [SMALL.format(1, 3), FEW.format(1, 3)], (2, 2, 2)),
-    ([PIECES, FAR], [3, 3], 3, [FEW.format(1, 3)], (2, 3, 3)),
-    ([PIECES[1:], FAR], [3, 2], 2, [LEFT.format(1), SWOLLEN.format(1)], (2, 2, 0)),
-    ([PIECES[1:], FAR], [2, 2], 2, [LEFT.format(1)], (2, 2, 0)),
-    ([PIECES[2:], FAR], [3, 2], 2, [LEFT.format(3), EMPTY.format(2), FEW.format(1, 2)], (2, 2, 0)),
-    ([[*PIECES, at(15), at(17)], FAR], [3, 2], 2, [EMPTY.format(2)], (2, 2, 2)),
-    ([], None, 2, [NONE, LEFT.format(5)], (0, 0, 0)),
+    ([PIECES, FAR], [3, 2], 3, [small(1, 3), few_users(1, 3)], (2, 2, 2)),
+    ([PIECES, FAR], [3, 3], 3, [few_users(1, 3)], (2, 3, 3)),
+    ([PIECES[1:], FAR], [3, 2], 2, [left_out(1), swollen(1)], (2, 2, 0)),
+    ([PIECES[1:], FAR], [2, 2], 2, [left_out(1)], (2, 2, 0)),
+    ([PIECES[2:], FAR], [3, 2], 2, [left_out(3), empty(2), few_users(1, 2)], (2, 2, 0)),
+    ([[*PIECES, at(15), at(17)], FAR], [3, 2], 2, [empty(2)], (2, 2, 2)),
+    ([], None, 2, [NONE, left_out(5)], (0, 0, 0)),
 ]
 
 
 @pytest.mark.parametrize(
-    ("level", "checked", "lists", "weights", "k", "messages", "figures"),
+    ("level", "checked", "lists", "weights", "k", "found", "figures"),
     [
         *(("member", ["identical"], *row) for row in WHOLE),
         *(("group", ["identical", "truth"], *row) for row in IN_PIECES),
     ],
 )
-def test_identical_groups_are_told_with_their_figures(
-    level, checked, lists, weights, k, messages, figures, monkeypatch
-):
-    for people, size in ways(SIX):
-        monkeypatch.setattr(identical, "_USERS", size)
-        findings = Findings()
-        check_identical(findings, people, catalogue_of(*lists, weights=weights), k, level=level)
-        assert findings.messages == messages
+def test_identical_groups_are_told_with_their_figures(level, checked, lists, weights, k, found, figures, monkeypatch):
+    for findings in in_all_ways(monkeypatch, SIX, catalogue_of(*lists, weights=weights), k, level=level):
+        assert findings.found == found
         assert findings.checked == checked
         assert findings.figures == dict(zip(("groups", "min_group", "min_cover"), figures, strict=True))
 
@@ -776,22 +748,22 @@ def test_identical_groups_by_witnesses():
     records = catalogue_of(NEAR, FAR, NEAR, FAR, NEAR)
     links = [(0, 0), (1, 0), (1, 2), (2, 4), (3, 1), (4, 3), (4, 1)]
     owner = [0, 3, 1, 4, 2]
-    for bad, k, level, messages in (
+    for bad, k, level, found in (
         ([], 2, "member", []),
         ([], 2, "group", []),
-        ([], 3, "member", [SMALL.format(1, 3), FEW.format(1, 3)]),
-        ([(4, 3)], 2, "member", [LEFT.format(1), FEW.format(1, 2)]),
-        ([(4, 3), (0, 0), (1, 2)], 2, "group", [LEFT.format(3), FEW.format(2, 2)]),
+        ([], 3, "member", [small(1, 3), few_users(1, 3)]),
+        ([(4, 3)], 2, "member", [left_out(1), few_users(1, 2)]),
+        ([(4, 3), (0, 0), (1, 2)], 2, "group", [left_out(3), few_users(2, 2)]),
         ([(4, 1), (1, 0)], 2, "member", []),
     ):
         findings = Findings()
         witnesses = witnesses_of(links, owner, users=6, bad=bad)
         check_identical(findings, crowd_of(SIX), records, k, witnesses=witnesses, level=level)
-        assert findings.messages == messages
-        assert findings.figures["min_cover"] == (0 if LEFT.format(len(bad)) in messages else 2)
+        assert findings.found == found
+        assert findings.figures["min_cover"] == (0 if left_out(len(bad)) in found else 2)
 
 
-STATED = "More samples are outside every group than were stated to be suppressed."
+STATED = ("suppression/more-than-stated", {})
 # Box by box each of them has a sample; 0 and 2 have one more outside NEAR, 3 two outside FAR, the last one none inside.
 LOSSY = people_of(
     [(5, 1, 1), (8, 1, 1), (20, 1, 1)],
@@ -804,33 +776,27 @@ LOSSY = people_of(
 
 
 @pytest.mark.parametrize(
-    ("lists", "k", "stated", "messages"),
+    ("lists", "k", "stated", "found"),
     [
         ([NEAR, FAR], 2, 7, []),
         ([NEAR, FAR], 2, 6, [STATED]),
-        ([NEAR, FAR], 3, 7, [SMALL.format(2, 3), FEW.format(1, 3)]),
+        ([NEAR, FAR], 3, 7, [small(2, 3), few_users(1, 3)]),
         ([NEAR, FAR, [flat(4, 20, 1, 3)]], 2, 6, []),
         ([NEAR, FAR, [flat(4, 20, 1, 3)]], 2, 5, [STATED]),
-        ([NEAR, [at(7)]], 2, 11, [FEW.format(1, 2)]),
+        ([NEAR, [at(7)]], 2, 11, [few_users(1, 2)]),
         ([NEAR, FAR], 2, 0, [STATED]),
     ],
 )
-def test_identical_groups_where_suppression_is_stated(lists, k, stated, messages, monkeypatch):
-    for people, size in ways(LOSSY):
-        monkeypatch.setattr(identical, "_USERS", size)
-        findings = Findings()
-        check_identical(findings, people, catalogue_of(*lists, weights=[2] * len(lists)), k, stated=stated)
-        assert findings.messages == messages
-        assert findings.failures == {"suppression" if message == STATED else "identical" for message in messages}
+def test_identical_groups_where_suppression_is_stated(lists, k, stated, found, monkeypatch):
+    records = catalogue_of(*lists, weights=[2] * len(lists))
+    for findings in in_all_ways(monkeypatch, LOSSY, records, k, stated=stated):
+        assert findings.found == found
         assert "min_cover" not in findings.figures
 
 
 def test_where_nothing_is_stated_nothing_may_be_outside(monkeypatch):
-    for people, size in ways(LOSSY):
-        monkeypatch.setattr(identical, "_USERS", size)
-        findings = Findings()
-        check_identical(findings, people, catalogue_of(NEAR, FAR, weights=[3, 2]), 2)
-        assert findings.messages == [LEFT.format(4), FEW.format(2, 2)]
+    for findings in in_all_ways(monkeypatch, LOSSY, catalogue_of(NEAR, FAR, weights=[3, 2]), 2):
+        assert findings.found == [left_out(4), few_users(2, 2)]
 
 
 # The third and the last are in no group, with three samples and two.
@@ -846,11 +812,10 @@ LOST = people_of(
 
 def test_pieces_of_groups_where_suppression_is_stated(monkeypatch):
     records = catalogue_of([*PIECES, at(15)], FAR, weights=[3, 2])
+    for findings in in_all_ways(monkeypatch, LOST, records, 2, stated=5, level="group"):
+        assert findings.found == [empty(1)]
+        assert findings.figures == {"groups": 2, "min_group": 2}
     for people, size in ways(LOST):
         monkeypatch.setattr(identical, "_USERS", size)
-        findings = Findings()
-        check_identical(findings, people, records, 2, stated=5, level="group")
-        assert findings.messages == [EMPTY.format(1)]
-        assert findings.figures == {"groups": 2, "min_group": 2}
         with pytest.raises(CannotCheck, match="--audit"):
-            check_identical(findings, people, records, 2, stated=4, level="group")
+            check_identical(Findings(), people, records, 2, stated=4, level="group")

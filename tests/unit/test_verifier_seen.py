@@ -12,16 +12,13 @@ from shoal.seen import open_release
 from shoal.seen.audit import audit_of
 from shoal.seen.findings import Findings
 from tests.publishing import written
+from tests.releases import toy_people
 from tests.tracks import traces_of, walk
 
 
 @pytest.fixture(scope="module")
-def people(events):
-    return shoal.read(events)
-
-
-@pytest.fixture(scope="module")
-def releases(people):
+def releases():
+    people = toy_people(users=40)
     traces = traces_of({n: walk(n, pace_m=0.1 if n == 3 else 80.0) for n in range(12)})
     return {
         "cover": shoal.KScale(k=2).anonymize(people),

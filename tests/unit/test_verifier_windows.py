@@ -28,6 +28,28 @@ PEOPLE = walkers()
 HIDDEN = hide(PEOPLE, K)
 TAU_S = EPSILON_S = EPOCH * 60
 COVER = {"name": "kte-cover", "k": K, "tau_s": TAU_S}
+SAMPLES = [samples_of(PEOPLE, user) for user in range(len(PEOPLE))]
+
+
+def changed(draft=HIDDEN, **members):
+    """Return a copy of a draft that claims cover of windows, or what is given."""
+    return replace(draft.copy(), **{"claim": COVER, **members})
+
+
+def twin_of(draft):
+    """Return what the slow twin sees in a draft."""
+    return twin.look_through(SAMPLES, [record.boxes for record in draft.records], EPOCH, K)
+
+
+def search_in(users, records, weights=None, **asked):
+    """Return what the search finds in records, of which copies count for no more people than they cover."""
+    if weights is None:
+        weights = np.array([people for _, people in twin.people_of_records(users, records)])
+    return look_through(original(users), records_of(records).distinct(), weights, **{"run": Run(threads=1), **asked})
+
+
+def leaks_of(found):
+    return dict(zip(found.leaks.tolist(), found.times.tolist(), strict=True))
 
 
 @st.composite
@@ -60,29 +82,17 @@ def test_windows_as_the_slow_twin_sees_them(crowd, length, k, data):
     if not records:
         return
     wanted = twin.look_through(users, records, length, k)
-    weights = np.array([people for _, people in twin.people_of_records(users, records)])
-    unique = records_of(records).distinct()
-    known = None
+    known, last = None, len(records_of(records).distinct()) - 1
     if data.draw(st.booleans()):
-        tried = [data.draw(st.lists(st.integers(0, len(unique) - 1), max_size=4)) for _ in users]
+        tried = [data.draw(st.lists(st.integers(0, last), max_size=4)) for _ in users]
         starts = np.cumsum([0, *(len(own) for own in tried)])
         known = starts, np.array([record for own in tried for record in own], dtype=np.int64)
     for exact in (False, True):
         room = data.draw(st.sampled_from([1, 1 << 20]))  # the former forgets all but a few records
-        found = look_through(
-            original(users),
-            unique,
-            weights,
-            length=length,
-            k=k,
-            known=known,
-            exact=exact,
-            room=room,
-            run=Run(threads=1),
-        )
+        found = search_in(users, records, length=length, k=k, known=known, exact=exact, room=room)
         assert found.windows == len(wanted["counts"])
         assert (found.short, found.ending_short) == (wanted["short"], wanted["ending_short"])
-        assert dict(zip(found.leaks.tolist(), found.times.tolist(), strict=True)) == wanted["leaks"]
+        assert leaks_of(found) == wanted["leaks"]
         assert (found.told, found.outside) == (wanted["told"], wanted["outside"])
         assert np.minimum(found.least, k).tolist() == [min(k, least) for least in wanted["least"]]
     assert found.counts.tolist() == wanted["counts"]
@@ -96,30 +106,27 @@ def test_a_box_too_many_before_between_or_after(extra):
     other = sorted([*one, *((t, 0, 0) for t in extra)])
     users = [one, other]
     records = [[[t, t, x, x, y, y] for t, x, y in own] for own in users]
-    unique = records_of(records).distinct()
-    weights = np.array([people for _, people in twin.people_of_records(users, records)])
     for length in range(1, 20):
         wanted = twin.look_through(users, records, length, 2)
-        found = look_through(original(users), unique, weights, length=length, k=2, exact=True, run=Run(threads=1))
+        found = search_in(users, records, length=length, k=2, exact=True)
         assert found.counts.tolist() == wanted["counts"]
         assert (found.short, found.ending_short) == (wanted["short"], wanted["ending_short"])
-        assert dict(zip(found.leaks.tolist(), found.times.tolist(), strict=True)) == wanted["leaks"]
+        assert leaks_of(found) == wanted["leaks"]
 
 
 def test_more_records_than_are_remembered():
     """Sixty people at one place: each window is fitted by all, more than the eight records that are kept."""
     users = [[(t, u % 2, 0) for t in (0, 5, 9 + u % 3)] for u in range(60)]
     records = [[[0, 0, 0, 1, 0, 0], [5, 5, 0, 1, 0, u % 3], [9, 11, 0, 1, 0, 0]] for u in range(60)]
-    unique = records_of(records).distinct()
-    weights = unique.weights
+    weights = records_of(records).distinct().weights
     answers = [
-        look_through(original(users), unique, weights, length=4, k=7, exact=exact, room=room, run=Run(threads=threads))
+        search_in(users, records, weights, length=4, k=7, exact=exact, room=room, run=Run(threads=threads))
         for room, threads in ((1, 1), (1 << 25, 2))
         for exact in (True, False)
     ]
     wanted = twin.look_through(users, records, 4, 7)
     for found in answers:
-        assert dict(zip(found.leaks.tolist(), found.times.tolist(), strict=True)) == wanted["leaks"]
+        assert leaks_of(found) == wanted["leaks"]
     assert answers[0].counts.tolist() == answers[2].counts.tolist() == wanted["counts"]
 
 
@@ -127,10 +134,8 @@ def test_more_boxes_around_a_sample_than_are_looked_at_together():
     """Six hundred records of boxes of one size, in one place; of those around a sample some hold it, some don't."""
     users = [[(1, 35, 35), (40, 41, 0), (70, 0, 0)], [(35, 1, 48), (36, 50, 2), (75, 9, 9)], [(2, 2, 2), (99, 3, 3)]]
     records = [[[0, 32 + u % 16, 0, 32 + u // 20, 0, 40 + u % 20], [70, 102, 0, 40, 0, 40]] for u in range(600)]
-    unique = records_of(records).distinct()
-    weights = np.array([people for _, people in twin.people_of_records(users, records)])
     wanted = twin.look_through(users, records, 30, 2)
-    found = look_through(original(users), unique, weights, length=30, k=2, exact=True, run=Run(threads=1))
+    found = search_in(users, records, length=30, k=2, exact=True)
     assert found.counts.tolist() == wanted["counts"]
     assert len(set(wanted["counts"])) > 2
     assert (found.told, found.outside) == (wanted["told"], wanted["outside"])
@@ -157,8 +162,7 @@ def test_what_is_hidden_holds_with_and_without_the_audit(name, seed, tmp_path):
 def test_the_figures_are_the_twins(tmp_path):
     path, _ = HIDDEN.write(tmp_path)
     figures = verify(PEOPLE, path, exact=True).figures
-    users = [samples_of(PEOPLE, user) for user in range(len(PEOPLE))]
-    wanted = twin.look_through(users, [record.boxes for record in HIDDEN.records], EPOCH, K)
+    wanted = twin_of(HIDDEN)
     assert figures["windows"] == len(wanted["counts"])
     assert figures["min_cover"] == min(wanted["counts"]) == figures["windows_cover"]["min"]
     assert figures["windows_cover"]["max"] == max(wanted["counts"])
@@ -176,9 +180,7 @@ def test_the_figures_are_the_twins(tmp_path):
 
 
 def test_longer_windows_than_are_hidden_fail(tmp_path):
-    draft = HIDDEN.copy()
-    draft.claim = COVER
-    path, audit = draft.write(tmp_path)
+    path, audit = changed().write(tmp_path)
     assert verify(PEOPLE, path, audit=audit).ok
     assert verify(PEOPLE, path, tau=TAU_S // 2).ok  # less than claimed: the claim is checked
     assert verify(PEOPLE, path, tau=TAU_S // 2).figures["tau_s"] == TAU_S
@@ -189,68 +191,42 @@ def test_longer_windows_than_are_hidden_fail(tmp_path):
 
 
 def test_windows_are_rounded_up_to_slots(tmp_path):
-    draft = HIDDEN.copy()
-    draft.claim = {**COVER, "tau_s": TAU_S - 59}
-    path, _ = draft.write(tmp_path)
-    whole = {**COVER, "tau_s": TAU_S}
-    one = verify(PEOPLE, path).figures["leakage"]
-    draft.claim = whole
-    path, _ = draft.write(tmp_path)
-    assert verify(PEOPLE, path).figures["leakage"] == one
+    claims = ({**COVER, "tau_s": TAU_S - 59}, COVER)
+    one, other = (verify(PEOPLE, changed(claim=claim).write(tmp_path)[0]) for claim in claims)
+    assert one.figures["leakage"] == other.figures["leakage"]
 
 
-def broken(sabotage, tmp_path, claim=None):
+def verdicts_of(draft, folder):
     """Return the verdicts with and without the audit."""
-    draft = replace(HIDDEN.copy(), merged={user: list(rows) for user, rows in HIDDEN.merged.items()})
-    if claim:
-        draft.claim = claim
-    draft = sabotage(draft) or draft
-    path, audit = draft.write(tmp_path)
+    path, audit = draft.write(folder)
     return verify(draft.people, path, audit=audit), verify(draft.people, path)
 
 
-def remade(change, **options):
-    """Return the release made of changed hiding sets."""
-    sets = hiding(PEOPLE, K)
-    change(sets)
-    return hide(PEOPLE, K, sets=sets, **options)
-
-
 def test_one_hider_too_few_in_one_window(tmp_path):
-    def fewer(sets):
-        sets[4, 7] = sets[4, 7][1:]
-
-    draft = remade(fewer)
-    draft.claim = COVER
-    path, audit = draft.write(tmp_path)
-    users = [samples_of(PEOPLE, user) for user in range(len(PEOPLE))]
-    wanted = twin.look_through(users, [record.boxes for record in draft.records], EPOCH, K)
+    sets = hiding(PEOPLE, K)
+    sets[4, 7] = sets[4, 7][1:]
+    draft = changed(hide(PEOPLE, K, sets=sets))
+    wanted = twin_of(draft)
     assert wanted["short"] > 0
-    for shown in (audit, None):
-        verdict = verify(PEOPLE, path, audit=shown)
-        assert verdict.failures == ("windows",)
+    for verdict in verdicts_of(draft, tmp_path):
+        assert verdict.codes == ("windows/too-few-records",)
         assert verdict.figures["windows_short"] == wanted["short"]
         assert verdict.figures["users_short"] == 1
         assert verdict.figures["min_cover"] == K - 1
-        assert any("hidden by fewer than 3 records" in problem for problem in verdict.problems)
 
 
 def test_the_same_hiders_everywhere_leak(tmp_path):
     draft = hide(PEOPLE, K, same=True)
-    path, audit = draft.write(tmp_path)
-    for shown in (audit, None):
-        verdict = verify(PEOPLE, path, audit=shown)
-        assert verdict.failures == ("windows",)
+    for verdict in verdicts_of(draft, tmp_path):
+        assert verdict.codes == ("windows/leakage",)
         assert verdict.figures["leakage"]["max_s"] > 5 * EPSILON_S
-        assert "before or after" in verdict.problems[0]
     share = verdict.figures["leakage"]["windows_above"] / verdict.figures["leakage"]["windows"]
     for stated, ok in ((two_digits_up(share), True), (round(share - 0.02, 2), False)):
         draft.claim = {**COVER, "epsilon_s": EPSILON_S, "leakage_share": stated}
         verdict = verify(PEOPLE, draft.write(tmp_path)[0])
         assert verdict.ok == ok
-        assert verdict.failures == (() if ok else ("windows",))
-    draft.claim = COVER
-    path, _ = draft.write(tmp_path)
+        assert verdict.codes == (() if ok else ("windows/leaking-share",))
+    path, _ = changed(draft).write(tmp_path)
     verdict = verify(PEOPLE, path, epsilon=EPSILON_S)
     assert verdict.ok  # leakage is counted where only cover is claimed
     assert verdict.shown == Claim(**COVER, epsilon_s=EPSILON_S, leakage_share=two_digits_up(share))
@@ -260,11 +236,9 @@ def test_the_same_hiders_everywhere_leak(tmp_path):
 @pytest.mark.parametrize("seed", range(3))
 def test_a_slot_too_few_at_the_end_of_epochs(seed, tmp_path):
     people = walkers(seed=seed)
-    draft = hide(people, K, seed=seed, cut=1)
-    draft.claim = COVER
-    path, audit = draft.write(tmp_path)
-    assert verify(people, path).failures == ("windows",)
-    assert set(verify(people, path, audit=audit).failures) == {"truth", "windows"}
+    seen, blind = verdicts_of(changed(hide(people, K, seed=seed, cut=1)), tmp_path)
+    assert seen.failures == ("truth", "windows")
+    assert blind.failures == ("windows",)
 
 
 def halves(box, times):
@@ -276,43 +250,36 @@ def halves(box, times):
 
 def test_a_box_without_a_sample_inside_a_window(tmp_path):
     """Boxes with samples of the owner alone: every sample is held, but whoever is hidden there is not in each box."""
-    draft = HIDDEN.copy()
-    draft.claim = COVER
+    draft = changed()
     for record in draft.records[:4]:
-        times = [t for t, _, _ in samples_of(PEOPLE, record.owner)]
+        times = [t for t, _, _ in SAMPLES[record.owner]]
         record.boxes = [half for box in record.boxes for half in halves(box, times)]
-    path, audit = draft.write(tmp_path)
-    users = [samples_of(PEOPLE, user) for user in range(len(PEOPLE))]
-    wanted = twin.look_through(users, [record.boxes for record in draft.records], EPOCH, K)
-    seen, blind = verify(PEOPLE, path, audit=audit), verify(PEOPLE, path)
+    wanted = twin_of(draft)
+    seen, blind = verdicts_of(draft, tmp_path)
     assert seen.figures["windows_short"] == blind.figures["windows_short"] == wanted["short"] > 0
     assert set(seen.failures) == {"truth", "windows"}
     assert blind.failures == ("windows",)
 
 
 def test_records_of_nobody_hide_nobody(tmp_path):
-    def invent(draft):
-        draft.records[0].boxes = [[NOON, NOON + 8 * EPOCH, 0, 2000, 0, 20], [NOON + 900, NOON + 900, 0, 0, 0, 0]]
-
-    seen, blind = broken(invent, tmp_path, COVER)
+    draft = changed()
+    draft.records[0].boxes = [[NOON, NOON + 8 * EPOCH, 0, 2000, 0, 20], [NOON + 900, NOON + 900, 0, 0, 0, 0]]
+    seen, blind = verdicts_of(draft, tmp_path)
     assert {"truth", "windows"} <= set(seen.failures)
     assert blind.failures == ("windows",)
 
 
 def test_copies_of_ones_own_record_hide_nobody(tmp_path):
-    def copy(draft):
-        own = samples_of(PEOPLE, 0)
-        raw = [[t, t, x, x, y, y] for t, x, y in own if [s[0] for s in own].count(t) == 1]
-        for record in draft.records[:K]:
-            record.boxes = raw
-
-    _, blind = broken(copy, tmp_path, COVER)
-    assert blind.failures == ("windows",)
+    draft, times = changed(), [t for t, _, _ in SAMPLES[0]]
+    for record in draft.records[:K]:
+        record.boxes = [[t, t, x, x, y, y] for t, x, y in SAMPLES[0] if times.count(t) == 1]
+    assert verify(PEOPLE, draft.write(tmp_path)[0]).failures == ("windows",)
 
 
 def test_a_record_too_many(tmp_path):
-    _, blind = broken(lambda draft: draft.records.append(draft.records[0]), tmp_path, COVER)
-    assert "There are more records than users." in blind.problems
+    draft = changed()
+    draft.records.append(draft.records[0])
+    assert "windows/more-records-than-users" in verify(PEOPLE, draft.write(tmp_path)[0]).codes
 
 
 # Suppression
@@ -320,10 +287,9 @@ def test_a_record_too_many(tmp_path):
 
 def suppressing():
     """Return people of whom one has a sample far away that no record holds, and the release."""
-    lists = [samples_of(PEOPLE, user) for user in range(len(PEOPLE))]
     labels = PEOPLE.labels.to_pylist()
-    far = (lists[5][-1][0] + 40, 9000, 9000)
-    people = people_of([[*own, far] if u == 5 else own for u, own in enumerate(lists)], labels=labels)
+    far = (SAMPLES[5][-1][0] + 40, 9000, 9000)
+    people = people_of([[*own, far] if u == 5 else own for u, own in enumerate(SAMPLES)], labels=labels)
     place = {label: user for user, label in enumerate(people.labels.to_pylist())}
     draft = HIDDEN.copy()
     draft.people = people
@@ -338,15 +304,14 @@ def suppressing():
 
 def test_suppressed_samples_must_be_stated_and_need_the_audit(tmp_path):
     draft = suppressing()
-    path, audit = draft.write(tmp_path)
-    assert set(verify(draft.people, path, audit=audit).failures) == {"truth", "windows"}
-    assert verify(draft.people, path).failures == ("windows",)
+    seen, blind = verdicts_of(draft, tmp_path)
+    assert (seen.failures, blind.failures) == (("truth", "windows"), ("windows",))
     draft.suppressed = 1
     path, audit = draft.write(tmp_path)
     verdict = verify(draft.people, path, audit=audit)
     assert verdict.ok, verdict.messages
     assert verdict.figures["suppressed_samples"] == 1
-    assert verify(draft.people, path, audit=audit, suppressed=2).failures == ("suppression",)
+    assert verify(draft.people, path, audit=audit, suppressed=2).codes == ("suppression/not-as-stated",)
     with pytest.raises(CannotCheck, match="--audit"):
         verify(draft.people, path)
 
@@ -398,8 +363,7 @@ def test_the_times_of_an_audit_are_timestamps(names, tmp_path):
     for name in names:
         table = table.set_column(table.column_names.index(name), name, table[name].cast(pa.int64()))
     verdict = verify(PEOPLE, path, audit=table)
-    assert verdict.failures == ("audit",)
-    assert "The times of the audit are not timestamps." in verdict.messages
+    assert verdict.codes == ("audit/time-type", "audit/repeated-member")
 
 
 # What is asked
@@ -419,9 +383,7 @@ def test_windows_may_be_asked_of_any_claim(tmp_path):
 
 
 def test_a_release_that_claims_nothing_is_checked_for_windows_if_asked(tmp_path):
-    draft = HIDDEN.copy()
-    draft.claim, draft.seeded = {"name": "none", "why": "research"}, True
-    path, _ = draft.write(tmp_path)
+    path, _ = changed(claim={"name": "none", "why": "research"}, seeded=True).write(tmp_path)
     assert verify(PEOPLE, path).failures == ("cover",)
     verdict = verify(PEOPLE, path, tau=TAU_S)
     assert verdict.ok, verdict.messages
@@ -433,8 +395,7 @@ def test_a_release_that_claims_nothing_is_checked_for_windows_if_asked(tmp_path)
 
 
 def test_parameters_say_what_a_seeded_release_was_made_for(tmp_path):
-    draft = HIDDEN.copy()
-    draft.claim, draft.seeded = {"name": "none", "why": "research"}, True
+    draft = changed(claim={"name": "none", "why": "research"}, seeded=True)
     parameters = {"k": K, "tau_s": TAU_S, "epsilon_s": EPSILON_S}
     draft.edit_shoal = lambda shoal: {**shoal, "method": "kte-hide", "parameters": parameters}
     verdict = verify(PEOPLE, draft.write(tmp_path)[0])
@@ -465,11 +426,9 @@ def test_leakage_belongs_to_windows_of_one_length(tmp_path):
 
 
 def test_claims_about_points_can_not_be_checked(tmp_path):
-    draft = HIDDEN.copy()
-    for claim in ({"name": "geo-indistinguishability", "epsilon_per_m": 0.01},):
-        draft.claim = claim
-        with pytest.raises(CannotCheck, match="points"):
-            verify(PEOPLE, draft.write(tmp_path)[0])
+    draft = changed(claim={"name": "geo-indistinguishability", "epsilon_per_m": 0.01})
+    with pytest.raises(CannotCheck, match="points"):
+        verify(PEOPLE, draft.write(tmp_path)[0])
 
 
 def test_results_do_not_depend_on_threads(tmp_path):

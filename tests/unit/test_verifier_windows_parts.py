@@ -1,7 +1,8 @@
-"""The parts of the check of windows, one by one: exact figures and messages, edges, and slow twins."""
+"""The parts of the check of windows, one by one: exact figures and findings, edges, and slow twins."""
 
 import random
-from itertools import pairwise
+from dataclasses import replace
+from itertools import combinations_with_replacement, pairwise, product
 from unittest import mock
 
 import numpy as np
@@ -72,15 +73,10 @@ def scene(seed, *, users=3, samples=6, records=5, end=20, most_boxes=5):
     made = []
     for _ in range(records):
         edges = sorted(draw.sample(range(-2, end + 3), 2 * draw.randint(1, most_boxes)))
+        wide = [(0, 2), (0, 2), (1, 2), (0, 1)]
         made.append(
             [
-                [
-                    t0,
-                    draw.choice([t0, t1, t1]),
-                    *draw.choice([(0, 2), (0, 2), (1, 2), (0, 1)]),
-                    0,
-                    draw.choice([1, 1, 0]),
-                ]
+                [t0, draw.choice([t0, t1, t1]), *draw.choice(wide), 0, draw.choice([1, 1, 0])]
                 for t0, t1 in zip(edges[::2], edges[1::2], strict=True)
             ]
         )
@@ -95,10 +91,9 @@ def task_of(users, records, weights, *, length, k=2, exact=True, known=None):
         seen.append(task)
         return 0
 
+    asked = {"length": length, "k": k, "known": known, "exact": exact}
     with mock.patch.object(windows_search, "_look", look):
-        look_through(
-            original(users), records_of(records), np.array(weights), length=length, k=k, known=known, exact=exact
-        )
+        look_through(original(users), records_of(records), np.array(weights), **asked)
     return seen[0]
 
 
@@ -111,27 +106,15 @@ def user_of(task, u, most_boxes):
 
 def same_as_the_twin(users, records, weights, *, length, k, known=None, rooms=(1, 1 << 20), sound=None):
     """Compare everything with the slow twin; records that are not `sound` hold nothing."""
-    counted = [
-        (record, people)
-        for n, (record, people) in enumerate(zip(records, weights, strict=True))
-        if sound is None or sound[n]
-    ]
+    both = zip(records, weights, strict=True)
+    counted = [own for n, own in enumerate(both) if sound is None or sound[n]]
     with mock.patch.object(twin, "people_of_records", return_value=counted):
         wanted = twin.look_through(users, records, length, k)
     least = [FOREVER if own is None else own for own in wanted["least"]]
     for room in rooms:
         for exact in (True, False):
-            found = look_through(
-                original(users),
-                records_of(records),
-                np.array(weights, dtype=np.int64),
-                length=length,
-                k=k,
-                known=known,
-                exact=exact,
-                room=room,
-                run=Run(threads=1),
-            )
+            asked = {"length": length, "k": k, "known": known, "exact": exact, "room": room, "run": Run(threads=1)}
+            found = look_through(original(users), records_of(records), np.array(weights, dtype=np.int64), **asked)
             assert found.windows == len(wanted["counts"])
             assert (found.short, found.ending_short) == (wanted["short"], wanted["ending_short"])
             assert found.leaks.tolist() == sorted(wanted["leaks"])
@@ -187,14 +170,9 @@ def test_records_that_are_tried_first_count_once_and_only_if_they_may():
     users = [[(0, 0, 0), (5, 0, 0), (9, 0, 0)], [(0, 0, 0), (5, 1, 0)]]
     whole = [[0, 9, 0, 1, 0, 1]]
     records = [
-        points(users[0]),
-        points(users[1]),
-        whole,
-        [[0, 9, 0, 1, 0, 1], [5, 9, 0, 1, 0, 1]],
-        [[0, 9, 0, 2, 0, 1]],
-        [[0, 0, 0, 0, 0, 0], [4, 9, 0, 0, 0, 0]],
-        [[5, 5, 0, 1, 0, 1]],
-    ]
+        points(users[0]), points(users[1]), whole, [*whole, [5, 9, 0, 1, 0, 1]], [[0, 9, 0, 2, 0, 1]],
+        [[0, 0, 0, 0, 0, 0], [4, 9, 0, 0, 0, 0]], [[5, 5, 0, 1, 0, 1]],
+    ]  # fmt: skip
     sound = [True, True, True, False, True, True, True]
     known = np.array([0, 10, 16]), np.array([2, 2, 3, 4, 0, 0, 1, 5, 2, 6, 1, 1, 3, 4, 0, 6])
     for length in (1, 5, 6, 10):
@@ -243,22 +221,14 @@ def test_a_record_fits_a_window_as_the_twin_says(seed):
 @pytest.mark.parametrize(
     ("boxes", "row", "fits"),
     [
-        ([(4, 4), (6, 6)], 1, True),
-        ([(4, 6)], 0, True),
-        ([(0, 9)], 0, True),
-        ([(4, 4), (5, 5), (6, 6)], 2, False),  # empty, between
-        ([(4, 4), (6, 6), (7, 7)], 1, False),  # empty, after
-        ([(4, 4), (6, 6), (7, 8)], 1, True),  # ends after the window
-        ([(4, 4), (6, 6), (8, 8)], 1, True),
+        ([(4, 4), (6, 6)], 1, True), ([(4, 6)], 0, True), ([(0, 9)], 0, True), ([(3, 4), (6, 6)], 1, True),
+        ([(4, 4), (5, 5), (6, 6)], 2, False), ([(4, 4), (6, 6), (7, 7)], 1, False),  # empty, between and after
         ([(3, 3), (4, 4), (6, 6)], 2, False),  # empty, before
-        ([(2, 3), (4, 4), (6, 6)], 2, True),  # starts before the window
-        ([(3, 4), (6, 6)], 1, True),
-        ([(5, 6)], 0, False),  # the first sample is missed
-        ([(6, 6)], 0, False),
-        ([(3, 3), (6, 6)], 1, False),
-        ([(2, 2), (4, 5), (6, 7), (8, 8)], 2, True),
+        ([(4, 4), (6, 6), (7, 8)], 1, True), ([(4, 4), (6, 6), (8, 8)], 1, True),  # ends after the window
+        ([(2, 3), (4, 4), (6, 6)], 2, True), ([(2, 2), (4, 5), (6, 7), (8, 8)], 2, True),  # starts before the window
+        ([(5, 6)], 0, False), ([(6, 6)], 0, False), ([(3, 3), (6, 6)], 1, False),  # the first sample is missed
     ],
-)
+)  # fmt: skip
 def test_boxes_around_the_edges_of_a_window(boxes, row, fits):
     """The window 3…7 with samples at 4 and 6; the records before and after in memory would change every answer."""
     users = [[(0, 0, 0)], [(4, 1, 1), (6, 1, 1)], [(9, 0, 0)]]
@@ -305,12 +275,11 @@ def test_holders_of_each_sample_and_their_runs(seed):
 def test_a_box_holds_what_is_on_its_edges():
     boxes = np.array([[2, 4, 2, 4, 2, 4], [9, 9, 9, 9, 9, 9]], dtype=np.int32)
     around, inside = np.ascontiguousarray(boxes.T), np.zeros(256, np.uint8)
-    for t in range(1, 6):
-        for x in range(1, 6):
-            for y in range(1, 6):
-                _mark_inside(around, 0, 2, t, x, y, inside)
-                assert inside[:2].tolist() == [int(holds(boxes[0].tolist(), (t, x, y))), 0]
-                assert windows_search._holds(boxes, 0, t, x, y) == holds(boxes[0].tolist(), (t, x, y))
+    for sample in product(range(1, 6), repeat=3):
+        held = holds(boxes[0].tolist(), sample)
+        _mark_inside(around, 0, 2, *sample, inside)
+        assert inside[:2].tolist() == [int(held), 0]
+        assert windows_search._holds(boxes, 0, *sample) == held
     _mark_inside(around, 1, 2, 9, 9, 9, inside)
     assert inside[0] == 1
 
@@ -351,19 +320,12 @@ def test_what_is_noted_of_a_record(seed):
 @pytest.mark.parametrize(
     ("told", "low", "high", "reach"),
     [
-        ([], 3, 5, 0),
-        ([5], 3, 5, 3),  # t 26, after 23
-        ([5, 6], 3, 5, 10),
-        ([6], 3, 5, 0),
-        ([2], 3, 5, 4),  # t 15, before 19
-        ([2, 1, 0], 3, 5, 18),
-        ([1, 0], 3, 5, 0),
-        ([2, 5], 3, 5, 4),
-        ([2, 5, 6], 3, 5, 10),
-        ([0, 1, 2, 5, 6], 3, 5, 18),
-        ([3, 4], 0, 7, 0),
+        ([], 3, 5, 0), ([6], 3, 5, 0), ([1, 0], 3, 5, 0), ([3, 4], 0, 7, 0),
+        ([5], 3, 5, 3), ([5, 6], 3, 5, 10),  # t 26, after 23
+        ([2], 3, 5, 4), ([2, 1, 0], 3, 5, 18),  # t 15, before 19
+        ([2, 5], 3, 5, 4), ([2, 5, 6], 3, 5, 10), ([0, 1, 2, 5, 6], 3, 5, 18),
     ],
-)
+)  # fmt: skip
 def test_how_far_a_run_reaches(told, low, high, reach):
     t = np.array([99, 99, 1, 9, 15, 19, 23, 26, 33, 99], dtype=np.int32)
     bits = words(told, 7)
@@ -407,9 +369,8 @@ def test_records_are_kept_while_there_is_room():
     records = [points(users[0]), points(users[0][:1]), points(users[0][1:]), [[0, 9, 0, 0, 0, 0]]]
     task = task_of(users, records, [1] * 4, length=2)
     user = user_of(task, 0, 2)
-    kept = _Kept(
-        np.full(2, 9), np.empty((2, 2), np.uint8), np.empty((2, 1), np.uint64), np.zeros(1, np.int64), np.full(4, -1)
-    )
+    fits, bits = np.empty((2, 2), np.uint8), np.empty((2, 1), np.uint64)
+    kept = _Kept(np.full(2, 9), fits, bits, np.zeros(1, np.int64), np.full(4, -1))
     places, sizes, room = [], [], []
     for r, most in ((0, 2), (1, 2), (2, 3), (3, 3), (3, 5), (1, 5), (1, 6)):
         kept, n = _keep(task, 7, user, r, kept, most)
@@ -444,9 +405,8 @@ def test_kept_records_are_recalled_the_latest_first(fits, side, enough, people, 
     task = task_of([[(0, 0, 0)]], [points([(0, 0, 0)])] * 5, [100, 1, 2, 4, 100], length=2)._replace(enough=enough)
     table = np.full((2, 5), BOTH, np.uint8)
     table[:, :3] = fits
-    kept = _Kept(
-        np.array([1, 2, 3, 0, 4]), table, np.zeros((5, 1), np.uint64), np.array([3]), np.zeros(5, dtype=np.int64)
-    )
+    bits, keeper = np.zeros((5, 1), np.uint64), np.zeros(5, dtype=np.int64)
+    kept = _Kept(np.array([1, 2, 3, 0, 4]), table, bits, np.array([3]), keeper)
     answer = _Answer(np.zeros(1, np.int64), np.array([5], np.uint64), np.array([0, 1]))
     assert _recall(task, 1, side, answer, kept) == closed
     assert answer.persons.tolist() == [people]
@@ -459,76 +419,44 @@ def test_kept_records_are_recalled_the_latest_first(fits, side, enough, people, 
 @pytest.mark.parametrize(
     ("share", "shown"),
     [
-        (-0.5, 0.0),
-        (0.0, 0.0),
-        (0.01, 0.01),
-        (0.012, 0.012),
-        (0.01201, 0.013),
-        (0.0129, 0.013),
-        (0.0999, 0.1),
-        (0.1, 0.1),
-        (0.101, 0.11),
-        (0.55, 0.55),
-        (0.991, 1.0),
-        (1.0, 1.0),
-        (1.01, 1.1),
-        (2.0, 2.0),
-        (1 / 3, 0.34),
-        (2 / 3, 0.67),
-        (1e-7 / 3, 3.4e-8),
+        (-0.5, 0.0), (0.0, 0.0), (0.01, 0.01), (0.012, 0.012), (0.01201, 0.013), (0.0129, 0.013), (0.0999, 0.1),
+        (0.1, 0.1), (0.101, 0.11), (0.55, 0.55), (0.991, 1.0), (1.0, 1.0), (1.01, 1.1), (2.0, 2.0), (1 / 3, 0.34),
+        (2 / 3, 0.67), (1e-7 / 3, 3.4e-8),
     ],
-)
+)  # fmt: skip
 def test_shares_are_rounded_up(share, shown):
     assert two_digits_up(share) == shown
 
 
 def tally_of(**changed):
-    nothing = np.empty(0, np.int64)
-    given = {
-        "least": nothing,
-        "windows": 0,
-        "short": 0,
-        "ending_short": 0,
-        "leaks": nothing,
-        "times": nothing,
-        "outside": 0,
-        "told": 0,
-        "counts": nothing,
-    }
-    return WindowTally(**{**given, **changed})
+    lists = dict.fromkeys(("least", "leaks", "times", "counts"), np.empty(0, np.int64))
+    numbers = dict.fromkeys(("windows", "short", "ending_short", "outside", "told"), 0)
+    return WindowTally(**{**lists, **numbers, **changed})
+
+
+def cover_of(tally, **options):
+    """Return what is found about cover of windows if at least four records are asked for."""
+    findings = Findings()
+    windows._report_cover(findings, tally, AskedWindows(4, 600), **options)
+    return findings
 
 
 @pytest.mark.parametrize("exact", [True, False])
 def test_cover_of_windows_is_reported(exact):
-    findings = Findings()
-    tally = tally_of(
-        least=np.array([2, 5, FOREVER, 3, 4]),
-        windows=1234,
-        short=1001,
-        ending_short=7,
-        counts=np.array([2, 5, 3, 4, 5, 5]),
-    )
-    windows._report_cover(findings, tally, AskedWindows(4, 600), exact=exact)
-    assert findings.problems == ["1,001 windows of 2 users are hidden by fewer than 4 records."]
-    assert findings.failures == {"windows"}
+    some = {"least": np.array([2, 5, FOREVER, 3, 4]), "counts": np.array([2, 5, 3, 4, 5, 5])}
+    findings = cover_of(tally_of(**some, windows=1234, short=1001, ending_short=7), exact=exact)
+    assert findings.found == [("windows/too-few-records", {"n": 1001, "users": 2, "k": 4})]
     cover = {"min": 2, "median": 4.5, "max": 5, "histogram": {"2": 1, "3": 1, "4": 1, "5": 3}}
-    assert findings.figures == {
-        "users_short": 2,
-        "min_cover": 2,
-        "tau_s": 600,
-        "windows": 1234,
-        "windows_short": 1001,
-        "windows_ending_short": 7,
-        **({"windows_cover": cover} if exact else {}),
-    }
+    counts = {"windows": 1234, "windows_short": 1001, "windows_ending_short": 7}
+    wanted = {"users_short": 2, "min_cover": 2, "tau_s": 600, **counts}
+    assert findings.figures == {**wanted, **({"windows_cover": cover} if exact else {})}
 
 
 def test_enough_cover_is_no_failure_and_counted_only_if_asked():
     tally = tally_of(least=np.array([9, 7, FOREVER]), windows=2, ending_short=1, counts=np.array([9, 7]))
     for exact, least in ((True, 7), (False, 4)):
-        findings = Findings()
-        windows._report_cover(findings, tally, AskedWindows(4, 600), exact=exact)
-        assert (findings.failures, findings.checked, findings.figures["min_cover"]) == (set(), ["windows"], least)
+        findings = cover_of(tally, exact=exact)
+        assert (findings.found, findings.checked, findings.figures["min_cover"]) == ([], ["windows"], least)
         findings = Findings(figures={"users_short": 77, "min_cover": 88})  # another check was there before
         windows._report_cover(findings, tally, AskedWindows(4, 600), exact=exact)
         assert (findings.figures["users_short"], findings.figures["min_cover"]) == (77, 88)
@@ -537,83 +465,58 @@ def test_enough_cover_is_no_failure_and_counted_only_if_asked():
 @pytest.mark.parametrize("exact", [True, False])
 def test_no_window_at_all(exact):
     for least in ([], [FOREVER]):
-        findings = Findings()
-        windows._report_cover(findings, tally_of(least=np.array(least, np.int64)), AskedWindows(4, 600), exact=exact)
+        findings = cover_of(tally_of(least=np.array(least, np.int64)), exact=exact)
         windows._report_leakage(findings, tally_of(), AskedWindows(4, 600, 60, bounded=True, stated=(60, 0.0)), 60)
-        assert findings.problems == ["No user has a published sample."]
+        assert findings.found == [("windows/nobody", {})]
         assert "windows_cover" not in findings.figures
         assert findings.figures["min_cover"] == findings.figures["users_short"] == 0
-        assert findings.figures["leakage"] == {
-            "windows": 0,
-            "share_leaking": 0.0,
-            "mean_s": 0.0,
-            "p50_s": 0,
-            "p90_s": 0,
-            "p99_s": 0,
-            "max_s": 0,
-            "share_outside_held": 0.0,
-            "epsilon_s": 60,
-            "windows_above": 0,
-            "share_above": 0.0,
-        }
+        nothing = dict.fromkeys([*LEAKAGE, "windows_above", "share_above"], 0)
+        assert findings.figures["leakage"] == {**nothing, "epsilon_s": 60}
 
 
 LEAKS = {"leaks": np.array([0, 2, 5, 30]), "times": np.array([1500, 1200, 270, 30]), "outside": 700, "told": 300}
 LEAKAGE = {
-    "windows": 3000,
-    "share_leaking": 0.5,
-    "mean_s": 93.0,  # (2 * 1200 + 5 * 270 + 30 * 30) / 3000 slots of a minute
-    "p50_s": 0,
-    "p90_s": 120,
-    "p99_s": 300,
-    "max_s": 1800,
-    "share_outside_held": 0.428571,
-}
+    "windows": 3000, "share_leaking": 0.5, "mean_s": 93.0,  # (2 * 1200 + 5 * 270 + 30 * 30) / 3000 slots of a minute
+    "p50_s": 0, "p90_s": 120, "p99_s": 300, "max_s": 1800, "share_outside_held": 0.428571,
+}  # fmt: skip
+MORE = ("windows/leaking-share", {})
+
+
+def leaking(n, epsilon_s):
+    return "windows/leakage", {"n": n, "total": 3000, "epsilon_s": epsilon_s}
 
 
 @pytest.mark.parametrize(
-    ("asked", "more", "problem"),
+    ("asked", "above", "found"),
     [
-        ({}, {}, None),
-        ({"bounded": True}, {}, None),  # nothing is said about a length
-        ({"stated": (1800, 0.0)}, {}, None),
-        ({"stated": (1799, 0.0)}, {}, "More windows leak than the claim says."),
-        ({"epsilon_s": 119}, {"windows_above": 1500, "share_above": 0.5}, None),
-        ({"epsilon_s": 120}, {"windows_above": 300, "share_above": 0.1}, None),
-        ({"epsilon_s": 300}, {"windows_above": 30, "share_above": 0.01}, None),
-        ({"epsilon_s": 1800, "bounded": True}, {"windows_above": 0, "share_above": 0.0}, None),
+        ({}, None, []),
+        ({"bounded": True}, None, []),  # nothing is said about a length
+        ({"stated": (1800, 0.0)}, None, []),
+        ({"stated": (1799, 0.0)}, None, [MORE]),
+        ({"epsilon_s": 119}, (1500, 0.5), []),
+        ({"epsilon_s": 120}, (300, 0.1), []),
+        ({"epsilon_s": 300}, (30, 0.01), []),
+        ({"epsilon_s": 1800, "bounded": True}, (0, 0.0), []),
+        ({"epsilon_s": 1799, "bounded": True}, (30, 0.01), [leaking(30, 1799)]),
+        ({"epsilon_s": 0, "bounded": True}, (1500, 0.5), [leaking(1500, 0)]),
+        ({"epsilon_s": 120, "stated": (120, 0.1)}, (300, 0.1), []),
+        ({"epsilon_s": 120, "stated": (120, 0.099)}, (300, 0.1), [MORE]),
+        ({"epsilon_s": 1800, "stated": (1800, 0.0)}, (0, 0.0), []),
         (
-            {"epsilon_s": 1799, "bounded": True},
-            {"windows_above": 30, "share_above": 0.01},
-            "30 of 3,000 windows tell of more than 1,799 s before or after.",
-        ),
-        (
-            {"epsilon_s": 0, "bounded": True},
-            {"windows_above": 1500, "share_above": 0.5},
-            "1,500 of 3,000 windows tell of more than 0 s before or after.",
-        ),
-        ({"epsilon_s": 120, "stated": (120, 0.1)}, {"windows_above": 300, "share_above": 0.1}, None),
-        (
-            {"epsilon_s": 120, "stated": (120, 0.099)},
-            {"windows_above": 300, "share_above": 0.1},
-            "More windows leak than the claim says.",
-        ),
-        ({"epsilon_s": 1800, "stated": (1800, 0.0)}, {"windows_above": 0, "share_above": 0.0}, None),
-        (
-            {"epsilon_s": 1800, "stated": (120, 0.099)},  # a longer one that is asked for changes nothing
-            {"windows_above": 0, "share_above": 0.0},
-            "More windows leak than the claim says.",
-        ),
+            {"epsilon_s": 1800, "stated": (120, 0.099)},
+            (0, 0.0),
+            [MORE],
+        ),  # a longer one changes nothing
     ],
 )
-def test_leakage_is_reported_and_checked_if_asked(asked, more, problem):
+def test_leakage_is_reported_and_checked_if_asked(asked, above, found):
     findings = Findings()
     question = AskedWindows(3, 600, **asked)
     windows._report_leakage(findings, tally_of(**LEAKS), question, 60)
-    if more:
-        more = {"epsilon_s": question.epsilon_s, **more}
+    names = ("epsilon_s", "windows_above", "share_above")
+    more = dict(zip(names, (question.epsilon_s, *above), strict=True)) if above else {}
     assert findings.figures == {"leakage": {**LEAKAGE, **more}}
-    assert findings.problems == ([problem] if problem else [])
+    assert findings.found == found
 
 
 def test_means_and_shares_are_rounded():
@@ -629,13 +532,10 @@ def test_means_and_shares_are_rounded():
 @pytest.mark.parametrize(
     ("times", "quantiles"),
     [
-        ([50, 40, 9, 1], [0, 2, 5]),
-        ([49, 40, 9, 2], [2, 5, 30]),
-        ([51, 39, 8, 2], [0, 2, 30]),
-        ([1, 1, 1, 1], [2, 30, 30]),
-        ([0, 0, 0, 7], [30, 30, 30]),
+        ([50, 40, 9, 1], [0, 2, 5]), ([49, 40, 9, 2], [2, 5, 30]), ([51, 39, 8, 2], [0, 2, 30]),
+        ([1, 1, 1, 1], [2, 30, 30]), ([0, 0, 0, 7], [30, 30, 30]),
     ],
-)
+)  # fmt: skip
 def test_quantiles_at_their_edges(times, quantiles):
     values = LEAKS["leaks"]
     assert [windows._quantile(values, np.array(times), percent) for percent in (50, 90, 99)] == quantiles
@@ -657,13 +557,11 @@ def check(users, records, asked, **options):
 
 def test_records_of_nobody_are_counted_and_a_failure():
     findings = check([A, B, A, B, A, B], [PAIR, FAR, PAIR, FAR, points(A)], AskedWindows(2, 120))
-    assert findings.problems == ["2 records are nobody's: they cover no user from end to end."]
-    assert findings.failures == {"windows"}
+    assert findings.found == [("windows/nobodys", {"n": 2})]
     findings = check([A, B, A, B], [PAIR, PAIR, points(A)], AskedWindows(2, 120))
-    assert (findings.problems, findings.checked) == ([], ["windows"])
-    many = [[[500 + n, 500 + n, 90, 90, 90, 90]] for n in range(1000)]
-    findings = check([A, B] * 501, [PAIR, PAIR, *many], AskedWindows(2, 120))
-    assert findings.problems == ["1,000 records are nobody's: they cover no user from end to end."]
+    assert (findings.found, findings.checked) == ([], ["windows"])
+    unlike = [[[500 + n, 500 + n, 90, 90, 90, 90]] for n in range(3)]
+    assert check([A, B] * 3, [PAIR, PAIR, *unlike], AskedWindows(2, 120)).found == [("windows/nobodys", {"n": 3})]
 
 
 def test_records_count_for_no_more_people_than_they_cover():
@@ -675,8 +573,8 @@ def test_records_count_for_no_more_people_than_they_cover():
 
 
 def test_as_many_records_as_users_and_one_more():
-    assert check([A, B], [PAIR] * 2, AskedWindows(2, 120)).problems == []
-    assert check([A, B], [PAIR] * 3, AskedWindows(2, 120)).problems == ["There are more records than users."]
+    assert check([A, B], [PAIR] * 2, AskedWindows(2, 120)).found == []
+    assert check([A, B], [PAIR] * 3, AskedWindows(2, 120)).found == [("windows/more-records-than-users", {})]
 
 
 @pytest.mark.parametrize(("tau_s", "slots"), [(1, 1), (59, 1), (60, 1), (61, 2), (120, 2), (121, 3)])
@@ -719,10 +617,7 @@ def test_with_an_audit_records_count_for_their_owners():
         findings = check(users, records, AskedWindows(2, 120), witnesses=checked)
     assert asked.call_args.args[2].tolist() == [2, 1, 0]
     assert [part.tolist() for part in asked.call_args.kwargs["known"]] == [[0, 2, 3, 5, 6], [0, 1, 1, 0, 2, 1]]
-    assert findings.problems[:2] == [
-        "1 records are nobody's: they cover no user from end to end.",
-        "There are more records than users.",
-    ]
+    assert findings.found[:2] == [("windows/nobodys", {"n": 1}), ("windows/more-records-than-users", {})]
 
 
 def test_an_audit_without_records():
@@ -730,7 +625,7 @@ def test_an_audit_without_records():
     witnesses = Witnesses(nobody, nobody, nobody, np.array([-1, -1]), np.empty(0, dtype=bool))
     for given in (witnesses, None):
         findings = check([A, B], [], AskedWindows(1, 120), witnesses=given)
-        assert findings.problems == ["4 windows of 2 users are hidden by fewer than 1 records."]
+        assert findings.found == [("windows/too-few-records", {"n": 4, "users": 2, "k": 1})]
         assert findings.figures["windows_cover"]["histogram"] == {"0": 4}
 
 
@@ -753,19 +648,13 @@ def merged_twin(users, records, pairs, *, suppressing):
             got = sum(held(pair, sample) for pair in active)
             mixed += 0 < got < len(active)
             kept[u, sample] = got > 0 or not suppressing
-    whole = [
-        is_sound(records[pair[1]]) and all(held(pair, s) or not kept[pair[0], s] for s in in_time(pair))
-        for pair in pairs
-    ]
-    true = [
-        is_sound(records[pair[1]])
-        and all(
-            any(holds(box, sample) for sample in users[pair[0]])
-            for box in records[pair[1]]
-            if pair[2] <= box[0] and box[1] <= pair[3]
-        )
-        for pair in pairs
-    ]
+    whole, true = [], []
+    for user, record, first, last in pairs:
+        boxes = records[record]
+        hers = [s for s in in_time((user, record, first, last)) if kept[user, s]]
+        whole.append(is_sound(boxes) and all(any(holds(box, s) for box in boxes) for s in hers))
+        then = [box for box in boxes if first <= box[0] and box[1] <= last]
+        true.append(is_sound(boxes) and all(any(holds(box, s) for s in users[user]) for box in then))
     counts = [sum(kept[u, sample] for sample in samples) for u, samples in enumerate(users)]
     return counts, mixed, whole, true
 
@@ -779,22 +668,20 @@ def crowd_in_parts(users, edges):
 def merged(users, records, pairs, *, declared, edges=None):
     first, last = (np.array([pair[side] for pair in pairs], dtype=np.int64) for side in (2, 3))
     witnesses = witnesses_of([pair[:2] for pair in pairs], [-1] * len(users), records=len(records))
-    witnesses = Witnesses(
-        witnesses.users, witnesses.records, witnesses.owner, witnesses.own, witnesses.good, first, last
-    )
-    findings = Findings()
     people = crowd_in_parts(users, edges or [0, len(users)])
-    left, checked = check_merged(
-        findings,
-        people,
-        published(records),
-        witnesses,
-        declared=declared,
-        tolerance=0,
-        max_suppressed=1.0,
-        run=Run(threads=1),
-    )
-    return findings, left, checked
+    return merged_by(replace(witnesses, first=first, last=last), people, records, declared=declared)
+
+
+def merged_by(witnesses, people, records, *, declared=0):
+    findings = Findings()
+    limits = {"declared": declared, "tolerance": 0, "max_suppressed": 1.0}
+    return findings, *check_merged(findings, people, published(records), witnesses, **limits, run=Run(threads=1))
+
+
+def broken(mixed, outside, empty):
+    """Return findings about so many samples, and members of each kind."""
+    codes = ("suppression/mixed", "truth/member-outside", "truth/member-without-sample")
+    return [(code, {"n": n}) for code, n in zip(codes, (mixed, outside, empty), strict=True) if n]
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -814,19 +701,11 @@ def test_members_for_a_time_as_the_twin_sees_them(seed, monkeypatch):
         counts, mixed, whole, true = merged_twin(users, records, pairs, suppressing=suppressing)
         lost = sum(map(len, users)) - sum(counts)
         declared = lost or int(suppressing)
-        findings, left, checked = merged(
-            users, records, pairs, declared=declared, edges=[[0, 6], [0, 2, 3, 6]][seed % 2]
-        )
-        problems = [] if any(counts) else ["Nothing of the original was published."]
-        if declared != lost:
-            problems.append("The number of suppressed samples is not the one that was stated.")
-        if mixed:
-            problems.append(f"{mixed} samples are held by some of their user's records only.")
-        if not all(whole):
-            problems.append(f"{whole.count(False)} members have samples that their record does not hold.")
-        if not all(true):
-            problems.append(f"{true.count(False)} members have no sample in a box of their record.")
-        assert findings.problems == problems
+        edges = [[0, 6], [0, 2, 3, 6]][seed % 2]
+        findings, left, checked = merged(users, records, pairs, declared=declared, edges=edges)
+        nothing = [] if any(counts) else [("suppression/nothing-published", {})]
+        wrong = [] if declared == lost else [("suppression/not-as-stated", {})]
+        assert findings.found == [*nothing, *wrong, *broken(mixed, whole.count(False), true.count(False))]
         assert findings.figures["mixed_samples"] == mixed
         assert left.counts.tolist() == counts
         assert sum(len(part.t) for _, part in left.parts()) == sum(counts)
@@ -836,19 +715,12 @@ def test_members_for_a_time_as_the_twin_sees_them(seed, monkeypatch):
 @pytest.mark.parametrize(
     ("time", "whole", "true"),
     [
-        ((2, 8), True, True),
-        ((1, 9), True, False),  # the box at 9 is hers by then, and empty
-        ((1, 8), True, True),  # the box from 0 to 1 is not wholly in it
-        ((0, 8), True, False),
-        ((2, 9), True, False),
-        ((2, 12), False, False),
-        ((12, 12), False, True),
-        ((11, 11), True, True),
-        ((9, 9), True, False),
-        ((4, 4), True, True),
-        ((3, 3), True, True),
+        ((2, 8), True, True), ((11, 11), True, True), ((4, 4), True, True), ((3, 3), True, True),
+        ((1, 9), True, False), ((2, 9), True, False), ((9, 9), True, False),  # the box at 9 is hers by then, and empty
+        ((1, 8), True, True), ((0, 8), True, False),  # the box from 0 to 1 is not wholly in the former
+        ((2, 12), False, False), ((12, 12), False, True),
     ],
-)
+)  # fmt: skip
 def test_a_members_time_at_its_edges(time, whole, true):
     """Samples at 2, 4, 8 and 12; boxes at 0-1, 2-3, 4-4, 7-8 and 9-9."""
     users = [[(2, 1, 1)], [(2, 1, 1), (4, 1, 1), (8, 1, 1), (12, 1, 1)]]
@@ -856,57 +728,37 @@ def test_a_members_time_at_its_edges(time, whole, true):
     records = [[[-5, 20, 1, 1, 1, 1]], record, [[-5, 20, 1, 1, 1, 1]]]
     findings, _, checked = merged(users, records, [(1, 1, *time)], declared=0)
     assert merged_twin(users, records, [(1, 1, *time)], suppressing=False)[2:] == ([whole], [true])
-    wanted = {
-        "1 members have samples that their record does not hold.": whole,
-        "1 members have no sample in a box of their record.": true,
-    }
-    assert findings.problems == [problem for problem, fine in wanted.items() if not fine]
+    assert findings.found == broken(0, not whole, not true)
     assert checked.good.tolist() == [whole and true]
 
 
 @pytest.mark.parametrize("declared", [0, 1, 2])
 def test_a_sample_that_no_record_holds_is_lost_or_suppressed(declared):
     findings, left, checked = merged([[*A, (30, 0, 0)]], [PAIR], [(0, 0, 0, 99)], declared=declared)
-    lost = ["1 members have samples that their record does not hold."]
-    wrong = ["The number of suppressed samples is not the one that was stated."]
-    assert findings.problems == [lost, [], wrong][declared]
+    assert findings.found == [broken(0, 1, 0), [], [("suppression/not-as-stated", {})]][declared]
     assert left.counts.tolist() == [2 if declared else 3]
     assert checked.good.tolist() == [bool(declared)]
 
 
 def test_without_times_members_are_merged_always():
-    users = [A, B]
-    findings = Findings()
     witnesses = witnesses_of([(1, 0), (0, 0), (0, 1)], [0, 1])
-    _, checked = check_merged(
-        findings,
-        crowd_of(original(users)),
-        published([PAIR, points(B)]),
-        witnesses,
-        declared=0,
-        tolerance=0,
-        max_suppressed=1.0,
-    )
+    findings, _, checked = merged_by(witnesses, crowd_of(original([A, B])), [PAIR, points(B)])
     assert checked.good.tolist() == [True, True, False]
-    assert findings.problems == [
-        "2 samples are held by some of their user's records only.",
-        "1 members have samples that their record does not hold.",
-        "1 members have no sample in a box of their record.",
-    ]
+    assert findings.found == broken(2, 1, 1)
 
 
 def test_the_first_place_that_is_not_below():
     values = np.array([9, 1, 3, 3, 3, 7, 0], dtype=np.int32)
-    for low in range(1, 7):
-        for high in range(low, 7):
-            for least in range(-1, 10):
-                wanted = next((n for n in range(low, high) if values[n] >= least), high)
-                assert windows_members._first_after(values, low, high, least) == wanted
+    for low, high in combinations_with_replacement(range(1, 7), 2):
+        for least in range(-1, 10):
+            wanted = next((n for n in range(low, high) if values[n] >= least), high)
+            assert windows_members._first_after(values, low, high, least) == wanted
 
 
 def test_boxes_hold_members_on_their_edges():
-    box = [2, 4, 2, 4, 2, 4]
-    for sample in ((t, x, y) for t in range(1, 6) for x in range(1, 6) for y in range(1, 6)):
-        _, left, checked = merged([[sample]], [[box]], [(0, 0, 0, 9)], declared=1)
-        assert left.counts.tolist() == [int(holds(box, sample))]
-        assert checked.good.tolist() == [holds(box, sample)]
+    box, samples = [2, 4, 2, 4, 2, 4], list(product(range(1, 6), repeat=3))
+    held = [holds(box, sample) for sample in samples]
+    pairs = [(user, 0, 0, 9) for user in range(len(samples))]
+    _, left, checked = merged([[sample] for sample in samples], [[box]], pairs, declared=held.count(False))
+    assert left.counts.tolist() == held
+    assert checked.good.tolist() == held

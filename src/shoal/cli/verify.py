@@ -25,29 +25,41 @@ __all__ = ["verify"]
 
 _WIDTH = 110
 _CHECKS = {
-    "integrity": "the file is the one its manifest speaks of",
-    "leaks": "no column, value or numbering tells more than the rows do",
-    "truth": "records are well formed and, with the audit file, true of everyone in them",
+    "integrity": "the file is the one that its manifest describes",
+    "leaks": "no column, value or numbering reveals more than the rows do",
+    "truth": "records are well formed; with the audit file, every record is true of everyone in it",
     "audit": "the audit file names everybody once",
-    "suppression": "what was left out is left out everywhere, and as stated",
+    "suppression": "what was left out is left out everywhere, and the stated number is right",
     "identical": "records are identical in groups",
-    "cover": "records that cover each person",
-    "noise": "points lie around the true places as the claimed noise puts them",
-    "windows": "records that fit each window of each person, and what they tell beyond it",
+    "cover": "enough records cover each person",
+    "noise": "points lie around the true places as the claimed noise would place them",
+    "windows": "enough records fit each window of each person; what they reveal beyond the window",
 }
 
 
 def verify(
-    *paths: Annotated[Path, Parameter(help="ORIGINAL... RELEASE: what the release was made of; last, the release.")],
-    k: Annotated[int | None, Parameter(help="Everyone must be hidden among k; by default as claimed.")] = None,
-    tau: Annotated[
-        str | None, Parameter(help="Check windows of this length, e.g. 60min; by default as claimed.")
+    *paths: Annotated[Path, Parameter(help="The files that the release was made from; last, the release.")],
+    k: Annotated[
+        int | None, Parameter(help="Check that everyone is hidden among k people; by default the claimed k.")
     ] = None,
-    epsilon: Annotated[str | None, Parameter(help="How much time before or after a window may be told.")] = None,
-    claim: Annotated[str | None, Parameter(help="What another tool's release claims: cover, k-anonymity …")] = None,
-    audit: Annotated[Path | None, Parameter(help="The private audit file: faster, and checks more.")] = None,
-    exact: Annotated[bool, Parameter(help="Count all covering records, not only up to k.")] = False,
-    max_suppressed: Annotated[float, Parameter(help="Largest share of samples that may be left out.")] = MAX_SUPPRESSED,
+    tau: Annotated[
+        str | None, Parameter(help="Check windows of time of this length, e.g. 60min; by default the claimed length.")
+    ] = None,
+    epsilon: Annotated[
+        str | None, Parameter(help="How much time before or after a window the release may reveal, e.g. 60min.")
+    ] = None,
+    claim: Annotated[
+        str | None, Parameter(help="What a release of another tool claims, e.g. cover, k-anonymity or kte-cover.")
+    ] = None,
+    audit: Annotated[
+        Path | None, Parameter(help="The private audit file; with it more is checked, and faster.")
+    ] = None,
+    exact: Annotated[
+        bool, Parameter(help="Count all records that cover a person; by default counting stops at k.")
+    ] = False,
+    max_suppressed: Annotated[
+        float, Parameter(help="The largest share of samples that may be left out.")
+    ] = MAX_SUPPRESSED,
     reading: Reading = Reading(),  # noqa: B008  frozen
     running: Running = Running(),  # noqa: B008  frozen
 ) -> int:
@@ -71,7 +83,7 @@ def verify(
     if running.json:
         show_json(verdict.to_dict())
     else:
-        asked = {"k = {}": k, "windows of {}": tau, "at most {} told before or after a window": epsilon}
+        asked = {"k = {}": k, "windows of {}": tau, "at most {} revealed before or after a window": epsilon}
         show_page(verdict, paths[-1].name, [words.format(value) for words, value in asked.items() if value is not None])
     return 0 if verdict.ok else 1
 
@@ -137,21 +149,21 @@ _SENTENCES = {
     "k": "k = {:,} was checked.",
     "groups": "{:,} groups of identical records.",
     "min_group": "The smallest group has {:,} records.",
-    "min_cover": "Everyone is hidden by at least {:,} records (counted up to k unless --exact).",
+    "min_cover": "Everyone is hidden by at least {:,} records (without --exact, counting stops at k).",
     "users_short": "{:,} people are hidden by fewer than k.",
-    "min_members": "Every record is about at least {:,} people (counted up to 2 unless --exact or --audit).",
+    "min_members": "Every record is about at least {:,} people (without --exact or --audit, counting stops at 2).",
     "suppressed_samples": "{:,} samples were left out.",
     "suppressed_share": "That is a share of {:.2%}.",
-    "mixed_samples": "{:,} samples are held by some of their records only.",
+    "mixed_samples": "{:,} samples are inside some of their person's records, but not in all.",
     "noise_mean_m": "Points lie {:,.1f} m from the true places on average.",
     "noise_claimed_mean_m": "The claimed noise would put them {:,.1f} m away.",
-    "one_way_min": "One-way (the papers' notion), everyone lies inside at least {:,} records.",
+    "one_way_min": "At least {:,} records hold all samples of a person, whatever else they hold (one-way cover).",
 }
 _STEPS = {"p50_s": "in half", "p90_s": "in 90 %", "p99_s": "in 99 %", "max_s": "in all"}
 _DISTRIBUTIONS = {
-    "cover": "Cover per person: {min:,} at least, {median:,.0f} in the middle, {max:,} at most.",
-    "one_way": "One-way cover per person: {min:,} at least, {median:,.0f} in the middle, {max:,} at most.",
-    "windows_cover": "Records that fit a window: {min:,} at least, {median:,.0f} in the middle, {max:,} at most.",
+    "cover": "Records that cover a person: {min:,} at least, {median:,.0f} in the median, {max:,} at most.",
+    "one_way": "One-way cover of a person: {min:,} at least, {median:,.0f} in the median, {max:,} at most.",
+    "windows_cover": "Records that fit a window: {min:,} at least, {median:,.0f} in the median, {max:,} at most.",
 }
 
 
@@ -163,13 +175,13 @@ def _windows(figures: dict[str, Any]) -> list[str]:
     none = f"none in {1 - leakage['share_leaking']:.2%} of them"
     steps = ", ".join(f"{leakage[key]:,} s {what}" for key, what in _STEPS.items())
     said = [
-        f"{about}: {figures['windows_short']:,} are fitted by fewer than k records.",
+        f"{about}: fewer than k records fit {figures['windows_short']:,} of them.",
         f"{beyond}: {none}; up to {steps}.",
         f"Of all samples outside the windows, {leakage['share_outside_held']:.2%} are held by all records that fit.",
     ]
     if figures["windows_ending_short"]:
         short = f"{figures['windows_ending_short']:,} windows that end at a sample"
-        said.append(f"{short} are fitted by fewer than k records; the claim is about those that start at one.")
+        said.append(f"Fewer than k records fit {short}. The claim is about windows that start at a sample.")
     if "epsilon_s" in leakage:
         above = f"{leakage['windows_above']:,} windows ({leakage['share_above']:.2%})"
         said.append(f"{above} leak more than {leakage['epsilon_s']:,} s.")

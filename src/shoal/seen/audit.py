@@ -121,12 +121,12 @@ def read_owners(
     record = _positions(table["record"], uids)
     _check_rows(findings, owner, member, record, empty, None)
     other = int((owner != member).sum())
-    findings.fail_if(other, "audit", f"{other:,} rows of the audit have another member than the owner.")
+    findings.fail_if(other, "audit/member-not-owner")
     once = np.array_equal(np.sort(record[~empty]), np.arange(len(uids)))
-    findings.fail_if(not once, "audit", "Not every record has one owner in the audit.")
+    findings.fail_if(not once, "audit/not-one-owner")
     published, missing = (np.bincount(owner[rows & (owner >= 0)], minlength=len(labels)) for rows in (~empty, empty))
     unclear = int(((published > 0) + missing != 1).sum())
-    findings.fail_if(unclear, "audit", f"{unclear:,} users are not in the audit, or both published and not.")
+    findings.fail_if(unclear, "audit/missing-or-both")
     if "audit" in findings.failures:
         return None
     owners = np.empty(len(uids), dtype=np.int64)
@@ -168,10 +168,10 @@ def _slots(findings: Findings, table: pa.Table, slot_s: int) -> tuple[NDArray[np
     try:
         low, high = (_instants(table[name]).cast(kind).to_numpy().astype("datetime64[ms]") for name in _TIMES)
     except pa.ArrowException:
-        findings.fail("audit", "The times of the audit are not timestamps.")
+        findings.fail("audit/time-type")
         return np.zeros(len(table), np.int64), np.zeros(len(table), np.int64)
     odd = int((high <= low).sum())  # never true without a time
-    findings.fail_if(odd, "audit", f"{odd:,} rows of the audit end before they start.")
+    findings.fail_if(odd, "audit/reversed-times")
     first, last = -(-low.view(np.int64) // step), high.view(np.int64) // step - 1
     return np.where(np.isnat(low), -_EVER, first), np.where(np.isnat(high), _EVER, last)
 
@@ -194,7 +194,7 @@ def _table(findings: Findings, audit: str | Path | pa.Table) -> pa.Table | None:
             pass
         else:
             return table
-    findings.fail("audit", "The audit does not have the columns record (integer), owner, member.")
+    findings.fail("audit/columns")
     return None
 
 
@@ -230,17 +230,17 @@ def places_among(values: Any, known: Any) -> NDArray[np.int64]:
 
 def _check_rows(findings: Findings, owner: Any, member: Any, record: Any, empty: Any, times: Any) -> None:
     unknown = int(((owner < 0) | (member < 0)).sum())
-    findings.fail_if(unknown, "audit", f"{unknown:,} rows of the audit name nobody who is in the original.")
+    findings.fail_if(unknown, "audit/unknown-person")
     stray = int(((record < 0) & ~empty).sum())
-    findings.fail_if(stray, "audit", f"{stray:,} rows of the audit name a record that is not in the release.")
+    findings.fail_if(stray, "audit/unknown-record")
     width = int(member.max(initial=-1)) + 2  # unknown ones are -1
     pairs = record[~empty] * width + member[~empty]
     twice = len(pairs) - (
         len(distinct(pairs)) if times is None else _stretches(pairs, *(edge[~empty] for edge in times))
     )
-    findings.fail_if(twice, "audit", f"{twice:,} rows of the audit repeat a member of a record.")
+    findings.fail_if(twice, "audit/repeated-member")
     odd = int((empty & (owner != member)).sum())
-    findings.fail_if(odd, "audit", f"{odd:,} rows of the audit have members but no record.")
+    findings.fail_if(odd, "audit/no-record")
 
 
 def _stretches(pairs: NDArray[np.int64], first: NDArray[np.int64], last: NDArray[np.int64]) -> int:
@@ -256,18 +256,18 @@ def _check_owners(
     owned = distinct(record[rows] * len(people) + owner[rows])
     present = distinct(record[rows] * len(people) + member[rows])
     outside = len(distinct(np.concatenate([owned, present]))) - len(present)
-    findings.fail_if(outside, "audit", f"{outside:,} records have an owner who is not among their members.")
+    findings.fail_if(outside, "audit/owner-not-member")
     owners = np.bincount(owned // len(people), minlength=len(records))
     none, many = int((owners == 0).sum()), int((owners > records.weights).sum())
     fewer = int(((owners > 0) & (owners < records.weights)).sum())
-    findings.fail_if(none, "audit", f"{none:,} records have no owner in the audit.")
-    findings.fail_if(many, "audit", f"{many:,} records have more owners than people they were published for.")
-    findings.fail_if(fewer, "audit", f"{fewer:,} records have fewer owners than people they were published for.")
+    findings.fail_if(none, "audit/no-owner")
+    findings.fail_if(many, "audit/too-many-owners")
+    findings.fail_if(fewer, "audit/too-few-owners")
     own = np.bincount(owned % len(people), minlength=len(people))
     unpublished = np.bincount(owner[empty], minlength=len(people))
     missing = int(((own == 0) & (unpublished == 0)).sum())
-    findings.fail_if(missing, "audit", f"{missing:,} users have no row of their own in the audit.")
+    findings.fail_if(missing, "audit/missing-person")
     unclear = int(((unpublished > 1) | ((unpublished > 0) & (own > 0))).sum())
-    findings.fail_if(unclear, "audit", f"{unclear:,} users are both published and not, or twice not.")
+    findings.fail_if(unclear, "audit/both-or-twice")
     double = int((own > 1).sum())
-    findings.fail_if(double, "truth", f"{double:,} persons own more than one record.")
+    findings.fail_if(double, "truth/several-records")

@@ -146,15 +146,10 @@ def read_columns(
     findings.ran("leaks")
     if not own:
         others = len(set(names) - set(wanted))
-        findings.fail_if(
-            others, "leaks", f"{others} columns are none of a release and can't be checked: leave them out."
-        )
+        findings.fail_if(others, "leaks/foreign-columns")
     elif names != wanted:
         missing, extra = len(set(wanted) - set(names)), len(names) - len(set(names) & set(wanted))
-        findings.fail(
-            "leaks",
-            f"The columns are not those of a release, in its order: {missing} are missing, {extra} are too many.",
-        )
+        findings.fail("leaks/columns", missing=missing, extra=extra)
     if set(names) == set(POINT):
         raise CannotCheck("the release holds points, not boxes; this claim can't be checked on points")
     if len(set(names)) < len(names) or not {"uid", *BOX} <= set(names):
@@ -174,7 +169,7 @@ def read_points(findings: Findings, file: File, odd: Counter[str]) -> Iterator[B
     """Check names, order and types of the columns of points and return them as arrays, as `read_columns` does."""
     findings.ran("leaks")
     if file.names != list(POINT):
-        findings.fail("leaks", "The columns are not those of a release of points, in its order.")
+        findings.fail("leaks/point-columns")
     if sorted(file.names) != sorted(POINT):
         yield None
         return
@@ -185,7 +180,7 @@ def _own_columns(findings: Findings, file: File, chosen: list[str], odd: Counter
     """Return some columns of a shoal release; they must have exactly the types and forms of the format."""
     if not file.is_csv:
         wrong = [name for name in chosen if file.schema.field(name).type != TYPES[name]]
-        findings.fail_if(wrong, "leaks", f"{len(wrong)} columns do not have the type that the format says.")
+        findings.fail_if(len(wrong), "leaks/column-types")
     for batch in file.batches(chosen):
         if file.is_csv:
             odd["bytes"] += sum(pc.sum(pc.binary_length(column)).as_py() or 0 for column in batch.columns)

@@ -131,7 +131,7 @@ def _index(records: Records, rows: NDArray[np.int64], record: NDArray[np.int64])
     entry = np.empty(int(starts[-1]), np.int32)
     _fill_cells(records.boxes, rows, starts, entry, grids, place=True)
     starts = np.concatenate([[0], starts[:-1]])  # every cell's start has moved to its end
-    sizes = np.argwhere(grids).astype(np.int64)
+    sizes = np.ascontiguousarray(np.argwhere(grids), np.int64)  # one layout: kernels are compiled for each
     return BoxIndex(sizes, starts, entry, rows, record, records.offsets, records.boxes, records.sound)
 
 
@@ -227,7 +227,8 @@ def _record_holds(index: BoxIndex, record: int, t: int, x: int, y: int) -> bool:
 @jit
 def _grown(values: Ints) -> Ints:
     more = np.empty(2 * len(values), np.int64)
-    more[: len(values)] = values
+    for n in range(len(values)):  # a slice takes seconds to compile, for the words of its error
+        more[n] = values[n]
     return more
 
 
@@ -404,12 +405,13 @@ def holders(
     stop_at: int | None = None,
     run: Run = LOCAL,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Give, for each query, the records that hold all its points, each in some box: one-way.
+    """Return for each query the records that hold all its points, each in some box: one-way.
 
     Query q is the points `offsets[q]:offsets[q+1]` in any order; one without points has no holders. `index` has all
     boxes: `index_boxes`. Output: (offsets, records), ascending in each query; with `stop_at` no more than so many.
     Cost: the boxes around the rarest point of a query, times its points.
     """
+    t, x, y = (np.ascontiguousarray(column) for column in (t, x, y))
     n_queries, points = len(offsets) - 1, _Samples(t, x, y, offsets)
     counts = np.zeros(n_queries, np.int64)
     found: dict[int, NDArray[np.int64]] = {}

@@ -55,11 +55,11 @@ class Polygons:
     def report(self, findings: Findings, geo: bytes | None) -> None:
         """Note what was found, and check the geo metadata."""
         if not self.plain:
-            findings.fail("leaks", "The geometry is not a column of plain boxes.")
+            findings.fail("leaks/geometry-form")
             return
-        findings.fail_if(not self.turns, "leaks", "Geometries are not the corners of their boxes.")
+        findings.fail_if(not self.turns, "leaks/geometry-corners")
         bounds = [*self.low.tolist(), *self.high.tolist()]
-        findings.fail_if(not _plain_geo(geo, bounds), "leaks", "The geo metadata holds more than the format needs.")
+        findings.fail_if(not _plain_geo(geo, bounds), "leaks/geo-metadata")
 
 
 def _parse(geometry: Any) -> NDArray[np.float64] | None:

@@ -83,11 +83,11 @@ def report_form(findings: Findings, file: File, odd: Counter[str]) -> None:
     """Report values that are missing or, in text, not written as the format says."""
     for name in file.names if file.is_csv else ():
         forms, digits = odd[f"form of {name}"], odd[f"digits of {name}"]
-        findings.fail_if(forms, "leaks", f"{forms:,} values are not written as the format says.")
-        findings.fail_if(digits, "leaks", f"{digits:,} numbers are not written in their shortest form.")
-        findings.fail_if(odd[f"range of {name}"], "leaks", "A column holds values that are out of range.")
-    findings.fail_if(odd["nulls"], "leaks", f"{odd['nulls']:,} values are missing.")
-    findings.fail_if(odd["holes"], "leaks", f"{odd['holes']:,} values are not numbers.")
+        findings.fail_if(forms, "leaks/value-form")
+        findings.fail_if(digits, "leaks/number-form")
+        findings.fail_if(odd[f"range of {name}"], "leaks/range")
+    findings.fail_if(odd["nulls"], "leaks/missing-values")
+    findings.fail_if(odd["holes"], "leaks/not-numbers")
 
 
 def _count_order(odd: Counter[str], columns: Batch, rows: _Rows) -> None:

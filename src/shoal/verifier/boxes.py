@@ -67,7 +67,7 @@ class BoxSubject(Subject[Catalogue]):
     @staticmethod
     def foreign(findings: Findings, given: Given) -> Header:
         """Return the header of another tool's release, with the grid that the caller gives."""
-        findings.say("Integrity not checked: the release does not say which tool made it, on which grid.")
+        findings.note("foreign-release")
         return foreign_header(given.original, given.options, crs=given.crs, claim=given.claim)
 
     @staticmethod
@@ -81,7 +81,7 @@ class BoxSubject(Subject[Catalogue]):
             said["crs"] = given.crs
         grid = {"crs": header.grid.crs, "cell": header.grid.cell_m, "slot": header.grid.slot_s}
         if any(said.get(name) not in (None, value) for name, value in grid.items()):
-            findings.say("Another grid was given than the release states; the release's was used.")
+            findings.note("other-grid")
 
     @staticmethod
     def read(
@@ -166,7 +166,7 @@ def _asked_k(findings: Findings, k: int | None, header: Header) -> int:
     if k is None and header.k is None:
         raise CannotCheck("the release does not say for which k; give --k")
     if k is not None and header.k is not None and k < header.k:
-        findings.say("The release claims a larger k than asked for; the larger one was checked.")
+        findings.note("larger-k")
     return max(asked for asked in (k, header.k) if asked is not None)
 
 
@@ -186,7 +186,7 @@ def _asked_windows(
     if claim.name == "kte-anonymity" and tau_s not in (None, claim.tau_s):
         raise SettingsError("the release claims leakage for windows of another length; leave out --tau")
     if tau_s is not None and claim.tau_s is not None and tau_s < claim.tau_s:
-        findings.say("The release claims longer windows than asked for; these were checked.")
+        findings.note("longer-windows")
     longest = max(tau_s or 0, header.tau_s or 0)
     if not longest:
         if epsilon_s is not None:
@@ -200,7 +200,7 @@ def _asked_windows(
         if longest == claim.tau_s:
             stated = claim.epsilon_s, claim.leakage_share
         else:
-            findings.skip("the stated share of windows that leak, which is about shorter ones")
+            findings.skip("leaking-share")
     return AskedWindows(k, longest, epsilon_s or header.epsilon_s, bounded=bounded, stated=stated)
 
 
@@ -217,18 +217,14 @@ def _note_sizes(findings: Findings, people: Crowd, records: Catalogue, k: int) -
     outside = sum(people.outside.values())
     rows = sum(people.rows_outside.values())
     if outside or rows:
-        findings.say(
-            f"{outside:,} users and {rows:,} rows were left out by the reading rules and are outside the claim."
-        )
+        findings.note("outside-claim", users=outside, rows=rows)
 
 
 def _check_places(findings: Findings, people: Crowd, max_suppressed: float) -> None:
     """Check that the CRS chosen by the release does not leave out more samples than may be suppressed."""
     lost = people.rows_outside.get(NO_PLACE, 0)
     if lost > max_suppressed * (people.samples + lost):
-        findings.fail(
-            "suppression", f"More than {max_suppressed:.0%} of the original has no place in the release's CRS."
-        )
+        findings.fail("suppression/no-place", limit=max_suppressed)
 
 
 def _check_audit(
@@ -247,10 +243,10 @@ def _check_audit(
     `timed`: the audit may say that a member was merged for some time only. Without `timed`, such a member hides nobody.
     """
     if audit is None:
-        findings.skip("truth of members and suppression, which need the audit file")
+        findings.skip("members")
         stated = declared_suppressed(opened, suppressed)[0]
         if stated > max_suppressed * people.samples:
-            findings.fail("suppression", f"More than {max_suppressed:.0%} of the samples are stated to be suppressed.")
+            findings.fail("suppression/stated-too-many", limit=max_suppressed)
         return people, None
     slot_s = opened.header.grid.slot_s if timed else None
     witnesses = read_audit(findings, audit, people, opened.records, slot_s=slot_s)
@@ -373,15 +369,10 @@ def _check_file(
 def _note_result(
     findings: Findings, opened: Opened[Catalogue], users: int, k: int, windows: AskedWindows | None
 ) -> None:
-    skipped = "; ".join(findings.skipped)
-    if findings.failures:
-        if skipped:
-            findings.say(f"Not checked: {skipped}.")
-        return
     cover = "cover" if windows is None else "cover of windows"
-    holds = f"Nothing is claimed; {cover}" if opened.header.claim.name == "none" else "The claim"
+    what = f"Nothing is claimed; {cover}" if opened.header.claim.name == "none" else "The claim"
     asked = f"k = {k}" if windows is None else f"k = {k} in windows of {windows.tau_s:,} s"
-    findings.say(f"{holds} holds for {users:,} users, checked with {asked}{', except ' if skipped else ''}{skipped}.")
+    findings.conclude("holds", what=what, users=users, asked=asked)
 
 
 def _shown(findings: Findings, name: str, k: int, windows: AskedWindows | None) -> Claim:

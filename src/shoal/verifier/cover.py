@@ -47,9 +47,9 @@ def check_cover(
     counts[short], reach = tally_cover(people, unique, short, stop_at=None if exact else k, run=run)
     short = short[counts[short] < k]
     published = int(records.weights.sum())
-    findings.fail_if(published > len(people), "cover", "There are more records than users.")
-    findings.fail_if(len(short), "cover", f"{len(short):,} users are hidden by fewer than {k} records.")
-    findings.fail_if(not len(users), "cover", "No user has a published sample.")
+    findings.fail_if(published > len(people), "cover/more-records-than-users")
+    findings.fail_if(len(short), "cover/too-few-records", k=k)
+    findings.fail_if(not len(users), "cover/nobody")
     findings.figures["users_short"] = len(short)
     if len(users):
         least = int(counts[users].min())
@@ -70,7 +70,7 @@ def _check_members(findings: Findings, members: NDArray[np.int64], k: int) -> No
     If nobody is claimed to be hidden (k = 1), a record may be about one person.
     """
     raw = int((members < LEAST_MEMBERS).sum()) if k > 1 else 0
-    findings.fail_if(raw, "cover", f"{raw:,} records are about fewer than {LEAST_MEMBERS} users: raw data.")
+    findings.fail_if(raw, "cover/raw-records", k=LEAST_MEMBERS)
     findings.figures["min_members"] = int(members.min()) if len(members) else 0
 
 
@@ -95,20 +95,20 @@ def check_concealment(
     """
     user, kind = cover_pairs(people, records.unique, np.arange(len(people)), run=run)
     thin = int((np.bincount(kind, minlength=len(records.unique))[records.groups] < k).sum())
-    findings.fail_if(thin, "cover", f"{thin:,} records hide fewer than {k} users.")
+    findings.fail_if(thin, "cover/too-few-users", k=k)
     if witnesses is None:
-        findings.skip("whether owners can be told apart, which needs the audit file")
+        findings.skip("owners-apart")
         return
     user, record = _by_record(records, user, kind)
     part = _components(len(people), user, witnesses.owner[record])
     is_open = part[user] == part[witnesses.owner[record]]
     told = int((np.bincount(user[is_open], minlength=len(people))[people.counts > 0] < k).sum())
-    findings.fail_if(told, "cover", f"{told:,} users may own fewer than {k} of the records that cover them.")
+    findings.fail_if(told, "cover/user-told", k=k)
     told = int((np.bincount(record[is_open], minlength=len(records)) < k).sum())
-    findings.fail_if(told, "cover", f"{told:,} records may be owned by fewer than {k} users.")
+    findings.fail_if(told, "cover/record-told", k=k)
     owners = witnesses.owner[witnesses.records]
     telling = int((part[witnesses.users] != part[owners])[witnesses.good].sum())
-    findings.fail_if(telling, "cover", f"{telling:,} links between members and records can't be exchanged with others.")
+    findings.fail_if(telling, "cover/fixed-links")
 
 
 def _by_record(
@@ -146,10 +146,7 @@ def _report_one_way(
     findings.figures["one_way_min"] = min(k, int(counts.min()))
     only = int((counts >= k).sum())
     if only:
-        findings.say(
-            f"{only:,} of them lie inside {k} records or more one-way only: boxes without any of their samples "
-            "(a giant box, somebody else's raw copy) hide nobody."
-        )
+        findings.note("one-way-only", n=only, k=k)
 
 
 def _distribution(counts: NDArray[np.int64]) -> dict[str, Any]:

@@ -53,24 +53,20 @@ _TERMS = {
 
 def check_header(findings: Findings, stated: dict[str, Any]) -> None:
     """Check that the object holds the allowed keys and public values only."""
-    findings.fail_if(set(stated) != _KEYS, "leaks", "The shoal object has other keys than the format allows.")
+    findings.fail_if(set(stated) != _KEYS, "leaks/header-keys")
     claim, parameters, method = stated["claim"], stated.get("parameters"), stated.get("method")
     crs = stated.get("crs")
-    findings.fail_if(not _is_plain_claim(claim), "leaks", "The claim holds more than its name and what it promises.")
+    findings.fail_if(not _is_plain_claim(claim), "leaks/header-claim")
     known = isinstance(method, str) and _METHOD.fullmatch(method) is not None
-    findings.fail_if(not known, "leaks", "The method is not a plain name.")
+    findings.fail_if(not known, "leaks/header-method")
     public = isinstance(parameters, dict) and all(_is_public(str(method), *setting) for setting in parameters.items())
-    findings.fail_if(not public, "leaks", "The parameters hold something that is not a public setting of the method.")
+    findings.fail_if(not public, "leaks/header-parameters")
     said = parameters if isinstance(parameters, dict) else {}
     for name in ("k", "tau_s", "epsilon_s", "epsilon_per_m"):
         other = name in claim and said.get(name, claim[name]) != claim[name]
-        findings.fail_if(other, "leaks", f"The parameters hold another {name} than the claim.")
-    findings.fail_if(not _is_plain_crs(crs), "leaks", "The CRS is neither a code nor a projection in plain PROJ terms.")
-    findings.fail_if(
-        _has_own_centre(crs),
-        "leaks",
-        "The projection's centre is not in whole degrees: it may be the data's own.",
-    )
+        findings.fail_if(other, "leaks/header-differs", name=name)
+    findings.fail_if(not _is_plain_crs(crs), "leaks/header-crs")
+    findings.fail_if(_has_own_centre(crs), "leaks/header-centre")
 
 
 def _is_plain_claim(claim: dict[str, Any]) -> bool:

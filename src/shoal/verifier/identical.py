@@ -50,10 +50,10 @@ def check_identical(
     """
     unique = records.unique
     small = int((unique.weights < k).sum())
-    findings.fail_if(small, "identical", f"{small:,} groups of identical records are smaller than {k}.")
+    findings.fail_if(small, "identical/small-groups", k=k)
     published = int(records.weights.sum())
-    findings.fail_if(published > len(people), "identical", "There are more records than users.")
-    findings.fail_if(not len(records), "identical", "There is no record.")
+    findings.fail_if(published > len(people), "identical/more-records-than-users")
+    findings.fail_if(not len(records), "identical/no-record")
     findings.figures["groups"] = len(unique)
     findings.figures["min_group"] = int(unique.weights.min()) if len(unique) else 0
     if level == "group" and witnesses is None:
@@ -73,7 +73,7 @@ def check_identical(
             inside[start + user] = True
             persons += np.bincount(record, minlength=len(unique))
     left_out = int((~inside & (people.counts > 0)).sum())
-    findings.fail_if(left_out, "identical", f"{left_out:,} users are not inside the record of a group.")
+    findings.fail_if(left_out, "identical/left-out")
     _check_persons(findings, persons, k, unique.weights)
     findings.figures["min_cover"] = 0 if left_out else findings.figures["min_group"]
 
@@ -101,7 +101,7 @@ def _check_partly(findings: Findings, people: Crowd, unique: Records, k: int, st
         np.minimum.at(least, start + user, outside)
     _check_persons(findings, persons, k, unique.weights)
     if least.sum() > stated:
-        findings.fail("suppression", "More samples are outside every group than were stated to be suppressed.")
+        findings.fail("suppression/more-than-stated")
 
 
 def _check_one_way(findings: Findings, people: Crowd, unique: Records, k: int, stated: int | None, run: Run) -> None:
@@ -128,9 +128,7 @@ def _check_one_way(findings: Findings, people: Crowd, unique: Records, k: int, s
             "samples were suppressed, so loss can't be told from suppression; give the audit file: --audit"
         )
     if stated is None:
-        findings.fail_if(
-            left_out.any(), "identical", f"{int(left_out.sum()):,} users are not inside the record of a group."
-        )
+        findings.fail_if(int(left_out.sum()), "identical/left-out")
         findings.figures["min_cover"] = 0 if left_out.any() else findings.figures["min_group"]
     check_some(findings, marked)
     _check_persons(findings, persons, k, unique.weights if stated is None else persons)
@@ -139,6 +137,6 @@ def _check_one_way(findings: Findings, people: Crowd, unique: Records, k: int, s
 def _check_persons(findings: Findings, persons: NDArray[np.int64], k: int, published: NDArray[np.int64]) -> None:
     """Check that every group holds at least k people, and as many as it was `published` for."""
     lonely = int((persons < k).sum())
-    findings.fail_if(lonely, "identical", f"{lonely:,} groups of identical records hold fewer than {k} users.")
+    findings.fail_if(lonely, "identical/too-few-users", k=k)
     swollen = int(((k <= persons) & (persons < published)).sum())
-    findings.fail_if(swollen, "identical", f"{swollen:,} groups were published for more people than they hold.")
+    findings.fail_if(swollen, "identical/too-many-people")

@@ -25,25 +25,25 @@ def check_manifest(
     Returns the manifest if it is well formed. `stated` is the file's own `shoal` object; CSV has none.
     """
     if manifest is None and stated is not None:
-        findings.fail("integrity", "The manifest is missing: without one it is no release.")
+        findings.fail("integrity/no-manifest")
         return None
     if manifest is None:
-        findings.say("Integrity not checked: there is no manifest beside the release.")
+        findings.note("no-manifest")
         return None
     findings.ran("integrity")
     if not _well_formed(manifest):
-        findings.fail("integrity", "The manifest is malformed: its members are not those of the format.")
+        findings.fail("integrity/malformed")
         return None
     if set(manifest["files"]) != {path.name}:
-        findings.fail("integrity", "The manifest does not name the release, and no other file.")
+        findings.fail("integrity/file-names")
     elif manifest["files"][path.name] != _sha256(path):
-        findings.fail("integrity", "The file is not the one whose hash the manifest holds.")
+        findings.fail("integrity/hash")
     if not is_csv and not _same(stated, manifest["shoal"]):
-        findings.fail("integrity", "The manifest and the file do not say the same about the release.")
+        findings.fail("integrity/contradiction")
     claim = manifest["shoal"].get("claim")
     name = claim.get("name") if isinstance(claim, dict) else None
     if manifest["seeded"] and name not in ("k-anonymity", "none"):
-        findings.fail("integrity", "The release was seeded and yet claims what only random coins can give.")
+        findings.fail("integrity/seeded")
     whole: dict[str, Any] = manifest
     return whole
 
@@ -62,14 +62,14 @@ def check_counts(
     """
     _check_rounded(findings, counts)
     false = abs(counts["records"] - records) > rounding(counts["records"])
-    findings.fail_if(false, "integrity", "The manifest's number of records is not that of the release.")
+    findings.fail_if(false, "integrity/records")
     if suppressed is None:
         stated, published = counts["samples_suppressed"], counts["samples_published"]
         false = abs(samples - stated - published) > rounding(stated) + rounding(published)
     else:
         false = counts["samples_published"] != int(float(f"{samples - suppressed:.1e}"))
-    findings.fail_if(false, "integrity", "The manifest's number of published samples is not that of the release.")
-    findings.fail_if(counts["samples_created"], "truth", "The manifest says that samples were created.")
+    findings.fail_if(false, "integrity/samples")
+    findings.fail_if(counts["samples_created"], "truth/samples-created")
 
 
 def check_point_counts(findings: Findings, counts: dict[str, int], records: int, points: int) -> None:
@@ -77,14 +77,14 @@ def check_point_counts(findings: Findings, counts: dict[str, int], records: int,
     _check_rounded(findings, counts)
     true = {"records": records, "samples_published": points}
     false = [counts[name] != int(float(f"{number:.1e}")) for name, number in true.items()]
-    findings.fail_if(sum(false), "integrity", "The manifest's numbers of records and points are not the release's.")
+    findings.fail_if(sum(false), "integrity/records-and-points")
     more = counts["samples_created"] > counts["samples_published"]
-    findings.fail_if(more, "integrity", "The manifest says that more points were created than published.")
+    findings.fail_if(more, "integrity/points-created")
 
 
 def _check_rounded(findings: Findings, counts: dict[str, int]) -> None:
     exact = sum(value != round(value, 2 - len(str(value))) for value in counts.values())
-    findings.fail_if(exact, "leaks", f"{exact:,} counts of the manifest are not rounded to two significant digits.")
+    findings.fail_if(exact, "leaks/exact-counts")
 
 
 def rounding(value: int) -> int:

@@ -21,20 +21,7 @@ _ALLOWED = {b"shoal", b"geo", b"ARROW:schema"}
 _WRITER = re.compile(r"parquet-cpp-arrow version \d{1,3}(\.\d{1,3}){2}(-SNAPSHOT)?")
 _MAGIC, _TAIL = 4, 8
 _BLOCK = 1 << 24
-_STRAY = "The file holds bytes that are no part of its columns."
-_ODD = {
-    "fractions": "boxes do not start and end on whole seconds.",
-    "off": "boxes have edges off the declared grid.",
-    "empty": "boxes are empty.",
-    "wild": "boxes have values that are missing or out of range.",
-    "times": "times are not the middle of their box.",
-    "places": "places are not the middle of their box.",
-}
-
-_ODD_POINTS = {
-    "wild": "points have values that are missing or out of range.",
-    "fine": "places are not in degrees of seven decimals at most: what lies beyond could carry something.",
-}
+_ODD = ("fractions", "off", "empty", "wild", "times", "places")
 
 
 def check_metadata(findings: Findings, file: File, *, own: bool) -> None:
@@ -45,26 +32,26 @@ def check_metadata(findings: Findings, file: File, *, own: bool) -> None:
     """
     findings.ran("leaks")
     if not own:
-        findings.skip("the file's form and metadata, which are another tool's")
+        findings.skip("form")
     if file.is_csv or not own:
         return
     _check_layout(findings, file)
     stray = len(set(file.footer) - _ALLOWED)
-    findings.fail_if(stray, "leaks", f"{stray} metadata keys are not allowed in a release.")
+    findings.fail_if(stray, "leaks/metadata-keys")
     schemas = [file.schema]
     if b"ARROW:schema" in file.footer:
         inner = _inner_schema(file.footer[b"ARROW:schema"])
         same = inner is not None and inner.equals(file.schema)
-        findings.fail_if(not same, "leaks", "The schema inside the file's footer is not that of its columns.")
+        findings.fail_if(not same, "leaks/inner-schema")
         schemas += [] if inner is None else [inner]
     for schema in schemas:
         inside = schema.metadata or {}
         differs = any(key not in _ALLOWED or file.footer.get(key) != value for key, value in inside.items())
-        findings.fail_if(differs, "leaks", "The file's schema carries metadata that is not allowed in a release.")
+        findings.fail_if(differs, "leaks/schema-metadata")
         noted = sum(bool(field.metadata) for field in schema)
-        findings.fail_if(noted, "leaks", f"{noted} columns carry metadata of their own.")
+        findings.fail_if(noted, "leaks/column-metadata")
     geo = b"geo" in file.footer
-    findings.fail_if(geo != ("geometry" in file.names), "leaks", "Geometry and its metadata do not come together.")
+    findings.fail_if(geo != ("geometry" in file.names), "leaks/geometry-alone")
 
 
 def _inner_schema(text: bytes) -> pa.Schema | None:
@@ -80,8 +67,8 @@ def _inner_schema(text: bytes) -> pa.Schema | None:
 def _check_layout(findings: Findings, file: File) -> None:
     """Check that a Parquet file has no byte besides its values: no gap that could carry something."""
     writer = _WRITER.fullmatch(file.writer)
-    findings.fail_if(writer is None, "leaks", "The file does not say that it was written by Arrow, and no more.")
-    findings.fail_if(not _is_tiled(file), "leaks", _STRAY)
+    findings.fail_if(writer is None, "leaks/writer")
+    findings.fail_if(not _is_tiled(file), "leaks/stray-bytes")
 
 
 def check_bytes(findings: Findings, values: int, file: File) -> None:
@@ -89,7 +76,7 @@ def check_bytes(findings: Findings, values: int, file: File) -> None:
     size = len(",".join(file.names).encode()) + 1 + values
     with file.path.open("rb") as lines:
         plain = all(b"\r" not in block for block in iter(lambda: lines.read(_BLOCK), b""))
-    findings.fail_if(file.path.stat().st_size != size or not plain, "leaks", _STRAY)
+    findings.fail_if(file.path.stat().st_size != size or not plain, "leaks/stray-bytes")
 
 
 def _is_tiled(file: File) -> bool:
@@ -114,17 +101,15 @@ def check_values(findings: Findings, scan: Scan, k: int, file: File, *, claim: s
     odd, numbers = scan.odd, scan.records.uids
     first = 0 if own or not len(numbers) else int(numbers[0])
     dense = np.array_equal(numbers, np.arange(first, first + len(numbers)))
-    findings.fail_if(not dense, "leaks", "Records are not numbered one after the other, without gaps.")
-    findings.fail_if(odd["unsorted"], "leaks", "Rows are not sorted by record and time.")
-    for kind, message in _ODD.items():
-        findings.fail_if(odd[kind], "leaks", f"{odd[kind]:,} {message}")
+    findings.fail_if(not dense, "leaks/numbering")
+    findings.fail_if(odd["unsorted"], "leaks/unsorted")
+    for kind in _ODD:
+        findings.fail_if(odd[kind], f"leaks/{kind}")
     if scan.count is not None:
-        findings.fail_if(claim != "k-anonymity", "leaks", "Only identical groups (k-anonymity) may have a count.")
+        findings.fail_if(claim != "k-anonymity", "leaks/count-column")
         thin = int((scan.count < k).sum())
-        findings.fail_if(thin, "leaks", f"{thin:,} rows have a count below {k}.")
-        findings.fail_if(
-            odd["uneven"], "leaks", f"{odd['uneven']:,} rows have another count than the rest of their record."
-        )
+        findings.fail_if(thin, "leaks/small-count", k=k)
+        findings.fail_if(odd["uneven"], "leaks/uneven-count")
     if scan.polygons is not None:
         scan.polygons.report(findings, file.footer.get(b"geo"))
 
@@ -132,7 +117,7 @@ def check_values(findings: Findings, scan: Scan, k: int, file: File, *, claim: s
 def check_point_values(findings: Findings, scan: PointScan) -> None:
     """Check numbering, order and values, from the counts of a pass through all points."""
     dense = np.array_equal(scan.uids, np.arange(len(scan)))
-    findings.fail_if(not dense, "leaks", "Records are not numbered one after the other, without gaps.")
-    findings.fail_if(scan.odd["unsorted"], "leaks", "Rows are not sorted by record and time.")
-    for kind, message in _ODD_POINTS.items():
-        findings.fail_if(scan.odd[kind], "leaks", f"{scan.odd[kind]:,} {message}")
+    findings.fail_if(not dense, "leaks/numbering")
+    findings.fail_if(scan.odd["unsorted"], "leaks/unsorted")
+    findings.fail_if(scan.odd["wild"], "leaks/wild-points")
+    findings.fail_if(scan.odd["fine"], "leaks/fine-points")

@@ -43,14 +43,14 @@ def check_times(
     starts = rows_of(there, owners, scan.edges[0])
     whole = starts + scan.counts <= there.offsets[owners + 1]
     if not whole.all():
-        findings.fail("truth", f"{int((~whole).sum()):,} records have more points than their owners have fixes.")
+        findings.fail("truth/too-many-points", n=int((~whole).sum()))
         return None
     record = spread(scan.counts)
     rows = np.arange(len(record)) + (starts - starts_of(scan.counts)[:-1])[record]
     moved = int((there.ms[rows] != ms).sum())
-    findings.fail_if(moved, "truth", f"{moved:,} points are not at the time of a fix of their owner.")
+    findings.fail_if(moved, "truth/no-fix-then")
     twice = len(rows) - len(np.unique(rows))
-    findings.fail_if(twice, "truth", f"{twice:,} fixes are published more than once.")
+    findings.fail_if(twice, "truth/fix-repeated")
     return None if moved or twice else rows
 
 
@@ -73,11 +73,7 @@ def check_noise(
     epsilon = float(claim.epsilon_per_m or 0)
     most = int(np.bincount(owners, weights=scan.counts).max())
     total = claim.total_per_m
-    findings.fail_if(
-        total is not None and total < epsilon * most * (1 - 1e-9),
-        "noise",
-        "The total is less than what the person with most points loses.",
-    )
+    findings.fail_if(total is not None and total < epsilon * most * (1 - 1e-9), "noise/total")
     there, (_, lng, lat) = _kept(fixes, scan)
     record = spread(scan.counts)
     here = _some(len(record))
@@ -104,15 +100,11 @@ def compare_with_laplace(
     angle, metres = shift
     n = len(metres)
     if n < _FEW:
-        findings.say(f"Noise was judged on {n:,} points only; a test with fewer than {_FEW:,} tells little.")
+        findings.note("few-points", n=n, few=_FEW)
     u = np.sort(_distribution(epsilon * metres))
     steps = np.arange(n + 1) / n
     gap = float(max(np.max(steps[1:] - u, initial=0), np.max(u - steps[:-1], initial=0)))
-    findings.fail_if(
-        gap > _KOLMOGOROV / np.sqrt(n) + _SNAPPED * epsilon**2,
-        "noise",
-        "Points do not lie as far from the true places as the claimed noise puts them.",
-    )
+    findings.fail_if(gap > _KOLMOGOROV / np.sqrt(n) + _SNAPPED * epsilon**2, "noise/distances")
     kept = sum(
         bdtrc(here - 1, n, min(1.0, chance)) < _LEAST_P
         for here, chance in (
@@ -121,16 +113,16 @@ def compare_with_laplace(
         )
         if here
     )
-    findings.fail_if(kept, "noise", "More points are left at the true places than the claimed noise leaves there.")
+    findings.fail_if(kept, "noise/true-places")
     uneven = max(float(np.hypot(np.cos(h * angle).mean(), np.sin(h * angle).mean())) for h in (1, 2))
-    findings.fail_if(uneven * np.sqrt(2 * n) > _SIGMAS + 1, "noise", "The noise prefers a direction.")
+    findings.fail_if(uneven * np.sqrt(2 * n) > _SIGMAS + 1, "noise/direction")
     (before, near), (after, far) = pair
     m = len(near)
     if m > 1:
         turn = abs(float(np.cos(after - before).mean())) * np.sqrt(2 * m)
         ranks = [_distribution(epsilon * some) - 0.5 for some in (near, far)]
         alike = abs(float((ranks[0] * ranks[1]).mean())) * 12 * np.sqrt(m)
-        findings.fail_if(max(turn, alike) > _SIGMAS, "noise", "The noise of a point tells about that of the next one.")
+        findings.fail_if(max(turn, alike) > _SIGMAS, "noise/dependent")
     return {"noise_points": n, "noise_mean_m": float(metres.mean()), "noise_claimed_mean_m": 2 / epsilon}
 
 

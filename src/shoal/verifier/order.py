@@ -52,7 +52,7 @@ def check_numbering(findings: Findings, records: Catalogue) -> None:
     together = np.bincount(groups)
     expected = float((together * (together - 1)).sum()) / len(groups)
     if _too_many(side_by_side, expected):
-        findings.fail("leaks", "Identical records are numbered side by side more often than by chance.")
+        findings.fail("leaks/side-by-side")
 
 
 def check_quantities(findings: Findings, quantities: dict[str, NDArray[Any]], records: int) -> bool:
@@ -61,11 +61,11 @@ def check_quantities(findings: Findings, quantities: dict[str, NDArray[Any]], re
     Returns whether there are enough records for that.
     """
     if records < _LEAST_USERS:
-        findings.say(f"Order was not judged: that needs {_LEAST_USERS} records.")
+        findings.note("order-not-judged", n=_LEAST_USERS)
         return False
     for name, values in quantities.items():
         if _follows(values):
-            findings.fail("leaks", f"The numbers of the records follow {name}.")
+            findings.fail("leaks/order", what=name)
     return True
 
 
@@ -85,7 +85,7 @@ def check_labels(findings: Findings, people: Crowd, records: Catalogue, witnesse
     lists = {"the original labels (as numbers)": numbers, "the original labels": rank, **lists}
     for name, values in lists.items():
         if _points_at(people, records, values):
-            findings.fail("leaks", f"The numbers of the records follow {name}.")
+            findings.fail("leaks/order", what=name)
 
 
 def check_owned(
@@ -101,9 +101,9 @@ def check_owned(
     numbers, rank = _label_numbers(labels)
     for name, values in {"the original labels": rank, **lists}.items():
         if _follows(values[owner]):
-            findings.fail("leaks", f"The numbers of the records follow {name}.")
+            findings.fail("leaks/order", what=name)
     if _too_many(int((numbers[owner] == uids).sum()), 1.0):
-        findings.fail("leaks", "Numbers of records are original labels.")
+        findings.fail("leaks/labels")
 
 
 def _follows(values: NDArray[np.int64]) -> bool:

@@ -109,7 +109,7 @@ class PointSubject(Subject[PointScan]):
     def _check_owners(self) -> None:
         """Check what needs the owner of each record, then the claim."""
         if self.audit is None:
-            self.findings.skip("owners and labels, which need the audit file")
+            self.findings.skip("owners")
             return
         scan, fixes = self.opened.records, self.fixes
         owners = read_owners(self.findings, self.audit, fixes.labels, scan.uids)
@@ -119,7 +119,7 @@ class PointSubject(Subject[PointScan]):
             lists = {"the number of fixes of their users": fixes.counts}
             check_owned(self.findings, fixes.labels, lists, owners, scan.uids)
         outside = _outside(scan, owners, fixes)
-        self.findings.fail_if(outside, "truth", f"{outside:,} records speak of times at which their owner has no data.")
+        self.findings.fail_if(outside, "truth/outside-time")
         for check in _CHECKS[self.opened.header.claim.name]:
             check(self, owners)
 
@@ -137,7 +137,7 @@ def _suppression(case: PointSubject, owners: NDArray[np.int64]) -> None:  # noqa
     missing = int(case.fixes.counts.sum()) - int(case.opened.records.counts.sum())
     stated, tolerance = declared_suppressed(case.opened, None)
     wrong = abs(missing - stated) > tolerance
-    case.findings.fail_if(wrong, "suppression", "The number of fixes without a point is not the one that was stated.")
+    case.findings.fail_if(wrong, "suppression/fixes-not-as-stated")
 
 
 def _noise(case: PointSubject, owners: NDArray[np.int64]) -> None:
@@ -166,7 +166,7 @@ def _note_sizes(findings: Findings, fixes: Fixes, scan: PointScan) -> None:
         records=len(scan),
         points=int(scan.counts.sum()),
     )
-    findings.fail_if(not len(scan), "truth", "Nothing is published.")
+    findings.fail_if(not len(scan), "truth/empty")
 
 
 def _check_numbers(findings: Findings, scan: PointScan) -> None:
@@ -188,13 +188,4 @@ def _outside(scan: PointScan, owners: NDArray[np.int64], fixes: Fixes) -> int:
 
 
 def _note_result(findings: Findings, claim: Claim, users: int) -> None:
-    skipped = "; ".join(findings.skipped)
-    if findings.failures:
-        if skipped:
-            findings.say(f"Not checked: {skipped}.")
-        return
-    if claim.name == "none":
-        said = f"Nothing is claimed about {users:,} users; the file is well formed and tells nothing besides its points"
-    else:
-        said = f"The claim holds for each point of {users:,} users"
-    findings.say(f"{said}{', except ' if skipped else ''}{skipped}.")
+    findings.conclude("points-only" if claim.name == "none" else "points-hold", users=users)

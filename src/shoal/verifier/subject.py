@@ -128,8 +128,8 @@ def open_stated(
     """Read a release up to its records; None, with the failure noted, if it can't be understood so far."""
     file = seen.file
     if file is None:
-        findings.say("Integrity not checked, nor leaks: the release is in memory, there is no file yet.")
-        findings.skip("integrity and leaks")
+        findings.note("in-memory")
+        findings.skip("file")
         return _opened_in_memory(findings, seen, subject, run)
     manifest = check_manifest(findings, file.path, seen.manifest, file.stated, is_csv=file.is_csv)
     if "integrity" not in findings.checked:
@@ -138,7 +138,7 @@ def open_stated(
     if stated is None:
         header = subject.foreign(findings, given)
     elif (known := read_header(stated)) is None:
-        findings.fail("integrity", "The shoal object of the release can't be understood.")
+        findings.fail("integrity/header")
         return None
     else:
         header = known

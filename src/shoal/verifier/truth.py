@@ -28,9 +28,7 @@ __all__ = ["check_boxes", "check_each", "check_members", "check_some", "check_su
 def check_boxes(findings: Findings, records: Catalogue) -> None:
     """Check, without an audit, that every record has boxes, sorted and disjoint in time."""
     broken = int((~records.unique.sound[records.groups]).sum())
-    findings.fail_if(
-        broken, "truth", f"{broken:,} records have no box, an empty box, or boxes that overlap or are unsorted in time."
-    )
+    findings.fail_if(broken, "truth/boxes")
 
 
 def check_members(
@@ -98,7 +96,7 @@ def check_suppressed(
             counts[start : start + len(part)] = np.diff(np.searchsorted(np.flatnonzero(held), part.offsets))
     published = people.keep(masks, counts) if declared != 0 else people
     _check_share(findings, people.samples - published.samples, people.samples, declared, tolerance, max_suppressed)
-    findings.fail_if(mixed, "suppression", f"{mixed:,} samples are held by some of their user's records only.")
+    findings.fail_if(mixed, "suppression/mixed")
     findings.figures["mixed_samples"] = mixed
     return published
 
@@ -106,19 +104,19 @@ def check_suppressed(
 def check_whole(findings: Findings, whole: NDArray[np.bool_]) -> None:
     """Check that, for all claimed pairs, the record holds all published samples of its member."""
     lost = int((~whole).sum())
-    findings.fail_if(lost, "truth", f"{lost:,} members have samples that their record does not hold.")
+    findings.fail_if(lost, "truth/member-outside")
 
 
 def check_each(findings: Findings, true: NDArray[np.bool_]) -> None:
     """Check truth of level `member`: for all claimed pairs, every box of the record holds a sample of the member."""
     created = int((~true).sum())
-    findings.fail_if(created, "truth", f"{created:,} members have no sample in a box of their record.")
+    findings.fail_if(created, "truth/member-without-sample")
 
 
 def check_some(findings: Findings, marked: NDArray[np.bool_]) -> None:
     """Check truth of level `group`: every box is marked, so it holds a sample of a member of its record."""
     created = int((~marked).sum())
-    findings.fail_if(created, "truth", f"{created:,} boxes hold no sample of anybody in their record.")
+    findings.fail_if(created, "truth/box-without-sample")
 
 
 def _note_empty(findings: Findings, pairs: _MemberPairs, records: Records) -> None:
@@ -127,10 +125,7 @@ def _note_empty(findings: Findings, pairs: _MemberPairs, records: Records) -> No
     share = 1 - int(pairs.boxes.sum()) / boxes if boxes else 0.0
     findings.figures["truth_level"] = "group"
     findings.figures["empty_pairs_share"] = round(share, 6)
-    findings.say(
-        f"Truth is of the weaker level `group`: of all pairs of a box and a member of its record, {share:.1%} are "
-        "without a sample of that member."
-    )
+    findings.note("group-truth", share=share)
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,9 +199,7 @@ def _check_share(
     share = suppressed / samples if samples else 1.0
     findings.figures["suppressed_samples"] = suppressed
     findings.figures["suppressed_share"] = round(share, 6)
-    findings.fail_if(
-        share > limit, "suppression", f"{share:.1%} of the samples were suppressed; at most {limit:.0%} are accepted."
-    )
-    findings.fail_if(suppressed == samples, "suppression", "Nothing of the original was published.")
+    findings.fail_if(share > limit, "suppression/too-many", share=share, limit=limit)
+    findings.fail_if(suppressed == samples, "suppression/nothing-published")
     wrong = abs(suppressed - declared) > tolerance
-    findings.fail_if(wrong, "suppression", "The number of suppressed samples is not the one that was stated.")
+    findings.fail_if(wrong, "suppression/not-as-stated")

@@ -22,8 +22,9 @@ class Verdict(Displayed):
     `ok` is true if every check that could run passed, and the one of the claim did run. What could not run (no
     audit, no manifest, no file yet) is not in `checked`, and `messages` say so. `failures` are the kinds that
     failed, sorted and distinct; `checked` the kinds that ran; `figures` counts as plain numbers; `messages`
-    plain sentences, of which `problems` say what failed; `not_checked` what could not run. `shown` is the strongest
-    claim that the checks have shown, none if something failed: do not state more than that.
+    plain sentences, of which `problems` say what failed; `codes` the same for programs (`cover/too-few-records`; the
+    page on findings lists them); `not_checked` what could not run. `shown` is the strongest claim that the checks have
+    shown, none if something failed: do not state more than that.
     A verdict identifies nobody: it has no label, place or time.
 
     >>> from shoal.claim import Claim
@@ -40,6 +41,7 @@ class Verdict(Displayed):
     problems: tuple[str, ...] = ()
     not_checked: tuple[str, ...] = ()
     shown: Claim | None = None
+    codes: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, findings: Findings, claim: Claim, shown: Claim | None = None) -> Verdict:
@@ -55,6 +57,7 @@ class Verdict(Displayed):
             tuple(findings.problems),
             tuple(findings.skipped),
             shown if ok else None,
+            tuple(findings.codes),
         )
 
     def summary(self) -> list[tuple[str, Any]]:
@@ -74,6 +77,7 @@ class Verdict(Displayed):
             "checked": list(self.checked),
             "messages": list(self.messages),
             "problems": list(self.problems),
+            "codes": list(self.codes),
             "not_checked": list(self.not_checked),
             "shown": None if self.shown is None else self.shown.to_dict(),
         }

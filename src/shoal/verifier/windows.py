@@ -62,9 +62,9 @@ def check_windows(
     """
     people_of = _people_of(people, records, witnesses, run)
     nobodys = int((people_of == 0)[records.groups].sum())
-    findings.fail_if(nobodys, "windows", f"{nobodys:,} records are nobody's: they cover no user from end to end.")
+    findings.fail_if(nobodys, "windows/nobodys")
     published = int(records.weights.sum())
-    findings.fail_if(published > len(people), "windows", "There are more records than users.")
+    findings.fail_if(published > len(people), "windows/more-records-than-users")
     length = -(-asked.tau_s // slot_s)
     known = None if witnesses is None else _known(witnesses, records, len(people))
     weights = np.minimum(records.unique.weights, people_of)
@@ -105,12 +105,8 @@ def _known(witnesses: Witnesses, records: Catalogue, users: int) -> tuple[NDArra
 
 def _report_cover(findings: Findings, tally: WindowTally, asked: AskedWindows, *, exact: bool) -> None:
     short = int((tally.least < asked.k).sum())
-    findings.fail_if(not tally.windows, "windows", "No user has a published sample.")
-    findings.fail_if(
-        tally.short,
-        "windows",
-        f"{tally.short:,} windows of {short:,} users are hidden by fewer than {asked.k} records.",
-    )
+    findings.fail_if(not tally.windows, "windows/nobody")
+    findings.fail_if(tally.short, "windows/too-few-records", users=short, k=asked.k)
     least = int(tally.least.min()) if tally.windows else 0
     findings.figures.setdefault("users_short", short)
     findings.figures.setdefault("min_cover", least if exact else min(asked.k, least))
@@ -143,16 +139,12 @@ def _report_leakage(findings: Findings, tally: WindowTally, asked: AskedWindows,
     if asked.stated is not None:
         epsilon_s, most = asked.stated
         share = int(times[seconds > epsilon_s].sum()) / max(total, 1)
-        findings.fail_if(two_digits_up(share) > most, "windows", "More windows leak than the claim says.")
+        findings.fail_if(two_digits_up(share) > most, "windows/leaking-share")
     if asked.epsilon_s is None:
         return
     above = int(times[seconds > asked.epsilon_s].sum())
     leakage.update(epsilon_s=asked.epsilon_s, windows_above=above, share_above=_share(above, total))
-    findings.fail_if(
-        asked.bounded and above,
-        "windows",
-        f"{above:,} of {total:,} windows tell of more than {asked.epsilon_s:,} s before or after.",
-    )
+    findings.fail_if(asked.bounded and above, "windows/leakage", total=total, epsilon_s=asked.epsilon_s)
 
 
 def _share(part: int, whole: int) -> float:

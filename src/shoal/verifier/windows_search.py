@@ -34,7 +34,9 @@ __all__ = ["WindowTally", "look_through"]
 
 _SAMPLES = 20_000  # of users in one call of the kernel: about a second
 _REMEMBERED = 1 << 25  # bytes for records that fitted other windows of the user
-_STARTS, _ENDS = 1, 2  # which of the two windows at a sample a record fits
+# Which of the two windows at a sample a record fits. For each plain int the kernels would be compiled anew.
+_STARTS: Any = np.int64(1)
+_ENDS: Any = np.int64(2)
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
@@ -322,7 +324,12 @@ def _wider(kept: _Kept) -> _Kept:
     record = np.empty(2 * n, np.int64)
     fits = np.empty((len(kept.fits), 2 * n), np.uint8)
     bits = np.empty((2 * n, kept.bits.shape[1]), np.uint64)
-    record[:n], fits[:, :n], bits[:n] = kept.record, kept.fits, kept.bits
+    for i in range(n):  # a slice takes seconds to compile, for the words of its error
+        record[i] = kept.record[i]
+        for j in range(len(fits)):
+            fits[j, i] = kept.fits[j, i]
+        for word in range(bits.shape[1]):
+            bits[i, word] = kept.bits[i, word]
     return _Kept(record, fits, bits, kept.size, kept.keeper)
 
 
@@ -443,10 +450,11 @@ def _look(task: _Task, first: int, last: int, longest: int, least: Ints, leaks: 
         kept = _Kept(np.empty(64, np.int64), fits, bits, np.zeros(1, np.int64), keeper)
         answer = _Answer(np.zeros(1, np.int64), np.zeros(words, np.uint64), np.zeros(2, np.int64))
         kept = _try_first(task, u, user, kept, most)
-        i = 0
+        i: Any = np.int64(0)
         for j in range(len(ends)):  # the windows that have sample times[j+1] - 1 as their last
             if kept.size[0] + 1 >= most:
-                keeper[kept.record[: kept.size[0]]] = -1
+                for n in range(kept.size[0]):
+                    keeper[kept.record[n]] = -1
                 kept.size[0] = 0
             holders.at[0] = max(holders.at[0], begins[j])
             now: Any = np.int64(task.t[times[j]])
