@@ -14,12 +14,22 @@ from shoal.cli import main
 from tests import draws  # noqa: F401  names the profile of `make test`
 
 
+def generated(tmp_path_factory, **options):
+    path = tmp_path_factory.mktemp("events") / "events.parquet"
+    shoal.synthesize(path, scene="town", seed=3, **options)
+    return path
+
+
 @pytest.fixture(scope="session")
 def events(tmp_path_factory):
     """A file of generated call records: 120 people, 4 days."""
-    path = tmp_path_factory.mktemp("events") / "events.parquet"
-    shoal.synthesize(path, users=120, scene="town", days=4, seed=3)
-    return path
+    return generated(tmp_path_factory, users=120, days=4)
+
+
+@pytest.fixture(scope="session")
+def one_day(tmp_path_factory):
+    """Of 120 people, one day: for tests that run often."""
+    return generated(tmp_path_factory, users=120, days=1)
 
 
 class Done(NamedTuple):

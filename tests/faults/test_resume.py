@@ -3,8 +3,6 @@
 import random
 import signal
 import stat
-import subprocess
-import sys
 import threading
 import time
 
@@ -17,6 +15,7 @@ from shoal.pipeline import publish
 from shoal.run import Run
 from shoal.search import partition, partners
 from shoal.store import Folder
+from tests.forked import Forked
 
 RELEASE = ["r.parquet", "r.parquet.manifest.json"]
 
@@ -53,7 +52,7 @@ def worked(monkeypatch):
 
 def anonymized(events, folder, *, k=2, resume=True, **more):
     run = Run(**{"threads": 1, **more})
-    publish(events, folder / "r.parquet", Shoal(k=k), overwrite=True, seed=7, resume=resume, run=run)
+    publish(events, folder / "r.parquet", Shoal(k=k, effort="quick"), overwrite=True, seed=7, resume=resume, run=run)
     assert sorted(path.name for path in folder.iterdir()) == RELEASE
     return [(folder / name).read_bytes() for name in RELEASE]
 
@@ -77,32 +76,32 @@ def interrupted(events, folder, after, **more):
 
 
 @pytest.mark.usefixtures("small_parts")
-def test_finished_parts_are_not_computed_again(events, tmp_path, worked):
-    expected = anonymized(events, tmp_path, resume=False)
+def test_finished_parts_are_not_computed_again(one_day, tmp_path, worked):
+    expected = anonymized(one_day, tmp_path, resume=False)
     parts = len(worked)
     assert parts > 10
     (tmp_path / "r.parquet").unlink()
     (tmp_path / "r.parquet.manifest.json").unlink()
     for after in (0, 1, 2, 3, parts // 2, parts - 1):
-        saved = interrupted(events, tmp_path, after)
+        saved = interrupted(one_day, tmp_path, after)
         assert kept_files(tmp_path) == sorted(f"{name}.part" for name in saved)
         assert len(saved) == after
         worked.clear()
-        assert anonymized(events, tmp_path) == expected
+        assert anonymized(one_day, tmp_path) == expected
         assert len(worked) == parts - after
         for name in RELEASE:
             (tmp_path / name).unlink()
 
 
 @pytest.mark.usefixtures("small_parts")
-def test_interrupted_again_and_again(events, tmp_path, worked):
+def test_interrupted_again_and_again(one_day, tmp_path, worked):
     """Each run goes one part further than the one before, with other threads and memory."""
-    expected = anonymized(events, make(tmp_path, "whole"), resume=False)
+    expected = anonymized(one_day, make(tmp_path, "whole"), resume=False)
     parts, folder = len(worked), make(tmp_path, "broken")
     for run in range(parts):
-        interrupted(events, folder, min(1, run), threads=1 + run % 2, memory=2_000_000_000 + run)
+        interrupted(one_day, folder, min(1, run), threads=1 + run % 2, memory=2_000_000_000 + run)
     worked.clear()
-    assert anonymized(events, folder, threads=2) == expected
+    assert anonymized(one_day, folder, threads=2) == expected
     assert len(worked) == 1
 
 
@@ -112,65 +111,65 @@ def make(parent, name):
 
 
 @pytest.mark.usefixtures("small_parts")
-def test_other_settings_start_anew(events, tmp_path, worked):
-    expected = anonymized(events, make(tmp_path, "whole"), k=3, resume=False)
+def test_other_settings_start_anew(one_day, tmp_path, worked):
+    expected = anonymized(one_day, make(tmp_path, "whole"), k=3, resume=False)
     parts, folder = len(worked), make(tmp_path, "broken")
-    interrupted(events, folder, 5, k=2)
+    interrupted(one_day, folder, 5, k=2)
     worked.clear()
-    assert anonymized(events, folder, k=3) == expected
+    assert anonymized(one_day, folder, k=3) == expected
     assert len(worked) == parts
 
 
 @pytest.mark.usefixtures("small_parts")
-def test_other_people_start_anew(events, tmp_path, worked):
+def test_other_people_start_anew(one_day, tmp_path, worked):
     others = tmp_path / "others.parquet"
-    shoal.synthesize(others, users=120, scene="town", days=4, seed=4)
+    shoal.synthesize(others, users=120, scene="town", days=1, seed=4)
     expected = anonymized(others, make(tmp_path, "whole"), resume=False)
     parts, folder = len(worked), make(tmp_path, "broken")
-    interrupted(events, folder, 5)
+    interrupted(one_day, folder, 5)
     worked.clear()
     assert anonymized(others, folder) == expected
     assert len(worked) == parts
 
 
 @pytest.mark.usefixtures("small_parts")
-def test_a_damaged_part_is_computed_again(events, tmp_path, worked):
-    expected = anonymized(events, make(tmp_path, "whole"), resume=False)
+def test_a_damaged_part_is_computed_again(one_day, tmp_path, worked):
+    expected = anonymized(one_day, make(tmp_path, "whole"), resume=False)
     parts, folder = len(worked), make(tmp_path, "broken")
-    interrupted(events, folder, 6)
+    interrupted(one_day, folder, 6)
     one, other, *_ = folder.glob(".kept-shoal-*/*/*.part")
     one.write_bytes(one.read_bytes()[:-9])
     other.write_bytes(b"")
     worked.clear()
-    assert anonymized(events, folder) == expected
+    assert anonymized(one_day, folder) == expected
     assert len(worked) == parts - 4
 
 
 @pytest.mark.usefixtures("small_parts")
-def test_a_run_that_is_not_to_be_resumed_leaves_nothing(events, tmp_path):
-    interrupted(events, tmp_path, 4)
+def test_a_run_that_is_not_to_be_resumed_leaves_nothing(one_day, tmp_path):
+    interrupted(one_day, tmp_path, 4)
     assert len(kept_files(tmp_path)) == 4
-    anonymized(events, tmp_path, resume=False)
+    anonymized(one_day, tmp_path, resume=False)
 
 
-def test_what_is_kept_is_private(events, tmp_path):
-    interrupted(events, tmp_path, 1)
+def test_what_is_kept_is_private(one_day, tmp_path):
+    interrupted(one_day, tmp_path, 1)
     paths = list(tmp_path.rglob("*"))
     assert len(paths) == 4  # the folder, its lock, the folder of its key, a file
     for path in paths:
         assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600), path.name
 
 
-def test_parts_are_kept_in_the_work_dir(events, tmp_path):
+def test_parts_are_kept_in_the_work_dir(one_day, tmp_path):
     folder, work = make(tmp_path, "out"), make(tmp_path, "work")
-    interrupted(events, folder, 1, work_dir=work)
+    interrupted(one_day, folder, 1, work_dir=work)
     assert list(folder.iterdir()) == []
     assert len(kept_files(work)) == 1
-    anonymized(events, folder, work_dir=work)
+    anonymized(one_day, folder, work_dir=work)
     assert list(work.iterdir()) == []
 
 
-def test_two_runs_for_one_output(events, tmp_path, monkeypatch):
+def test_two_runs_for_one_output(one_day, tmp_path, monkeypatch):
     """The second is refused while the first is at it, which is not disturbed."""
     true, met = Folder.save, []
 
@@ -178,17 +177,17 @@ def test_two_runs_for_one_output(events, tmp_path, monkeypatch):
         if not met:
             met.append(name)
             with pytest.raises(OutputError, match="another run"):
-                anonymized(events, tmp_path)
+                anonymized(one_day, tmp_path)
         true(self, name, arrays)
 
     monkeypatch.setattr(Folder, "save", save)
-    anonymized(events, tmp_path)
+    anonymized(one_day, tmp_path)
     assert met
 
 
-def test_methods_without_parts_say_so(events, tmp_path):
+def test_methods_without_parts_say_so(one_day, tmp_path):
     with pytest.raises(SettingsError, match="--resume"):
-        publish(events, tmp_path / "r.parquet", KScale(k=2), resume=True)
+        publish(one_day, tmp_path / "r.parquet", KScale(k=2), resume=True)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -200,7 +199,7 @@ from shoal.cli import main
 from shoal.search import partition, partners
 from shoal.store import Folder
 number, parts = int(sys.argv.pop(1)), int(sys.argv.pop(1))
-partition._PART, partners._PART, partners._HALO = 256, 512, 512
+partition._PART, partners._PART, partners._HALO = 128, 256, 256
 save, saved = Folder.save, []
 def counted(*arguments):
     save(*arguments)
@@ -216,7 +215,7 @@ main()
 def many(tmp_path_factory):
     """Enough people for some parts that take their time."""
     path = tmp_path_factory.mktemp("many") / "events.parquet"
-    shoal.synthesize(path, users=1500, scene="town", days=2, seed=3)
+    shoal.synthesize(path, users=800, scene="town", days=1, seed=3)
     return path
 
 
@@ -227,23 +226,22 @@ def arguments(events, folder, *more):
 
 def start(events, folder, *more, number=0, parts=-1):
     """Start a run that, if asked, sends a signal to itself when so many parts are there."""
-    command = [sys.executable, "-c", COMMAND, str(int(number)), str(parts), *arguments(events, folder, *more)]
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    return Forked(COMMAND, int(number), parts, *arguments(events, folder, *more))
 
 
 @pytest.fixture(scope="module")
 def whole(many, tmp_path_factory):
     """The bytes of an uninterrupted run, and how long it takes."""
     folder, begun = tmp_path_factory.mktemp("whole"), time.perf_counter()
-    _, errors = start(many, folder).communicate(timeout=300)
-    assert sorted(path.name for path in folder.iterdir()) == RELEASE, errors
+    said = start(many, folder).end()
+    assert sorted(path.name for path in folder.iterdir()) == RELEASE, said
     return [(folder / name).read_bytes() for name in RELEASE], time.perf_counter() - begun
 
 
 @pytest.fixture
 def resumed(run, many, tmp_path, monkeypatch):
     """Resume in this process, with the same parts; gives what is published."""
-    for room, name, value in ((partition, "_PART", 256), (partners, "_PART", 512), (partners, "_HALO", 512)):
+    for room, name, value in ((partition, "_PART", 128), (partners, "_PART", 256), (partners, "_HALO", 256)):
         monkeypatch.setattr(room, name, value)
 
     def _resumed():
@@ -258,10 +256,9 @@ def resumed(run, many, tmp_path, monkeypatch):
     ("number", "parts"), [(signal.SIGKILL, 1), (signal.SIGKILL, 4), (signal.SIGINT, 3), (signal.SIGTERM, 6)]
 )
 def test_stopped_and_resumed(many, whole, tmp_path, resumed, number, parts):
-    process = start(many, tmp_path, "--resume", number=number, parts=parts)
-    _, errors = process.communicate(timeout=300)
-    assert process.returncode == (-9 if number == signal.SIGKILL else 128 + number), errors
-    assert number == signal.SIGKILL or b"the same command continues from here" in errors
+    code, _, said = start(many, tmp_path, "--resume", number=number, parts=parts).end()
+    assert code == (-9 if number == signal.SIGKILL else 128 + number), said
+    assert number == signal.SIGKILL or "the same command continues from here" in said
     assert len(kept_files(tmp_path)) >= parts
     assert not (tmp_path / "r.parquet").exists()
     assert resumed() == whole[0]
@@ -277,5 +274,5 @@ def test_killed_at_random_moments(many, whole, tmp_path, resumed, n):
         process = start(many, tmp_path, "--resume", "--overwrite")
         time.sleep(draw.uniform(0.2, 1.05) * seconds)
         process.send_signal(draw.choice([signal.SIGKILL, signal.SIGINT, signal.SIGTERM]))
-        process.communicate(timeout=300)
+        process.end()
     assert resumed() == expected

@@ -2,15 +2,15 @@
 
 import json
 import os
+import pickle
 import signal
-import subprocess
-import sys
 
 import pytest
 
 import shoal
 from shoal import folders
 from shoal.errors import AlreadyExists, OutputError
+from tests.forked import COMMAND, TOUCH, forked
 from tests.publishing import written
 
 STEPS = ("_write_journal", "_set_aside", "replace", "sync_folder", "_forget")
@@ -21,7 +21,7 @@ FILES = ["a.parquet", "r.parquet", "r.parquet.manifest.json"]
 
 @pytest.fixture(scope="module")
 def releases():
-    people = shoal.from_arrow(shoal.synthesize(users=40, scene="town", days=1, seed=1))
+    people = shoal.from_arrow(shoal.synthesize(users=12, scene="town", days=1, seed=1))
     return people, shoal.Shoal(k=2).anonymize(people), shoal.Shoal(k=4).anonymize(people)
 
 
@@ -127,14 +127,12 @@ def test_files_in_several_folders_are_switched_together(releases, tmp_path):
 # Killed
 
 SCRIPT = """
-import os, sys
+import os, pickle, sys
 from pathlib import Path
-import shoal
 from shoal import folders
 from tests.publishing import written
-folder, number, at = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
-people = shoal.from_arrow(shoal.synthesize(users=40, scene="town", days=1, seed=1))
-release, count = shoal.Shoal(k=4).anonymize(people), 0
+release, folder = pickle.loads(Path(sys.argv[1]).read_bytes()), Path(sys.argv[2])
+number, at, count = int(sys.argv[3]), int(sys.argv[4]), 0
 def around(home, name):
     real = getattr(home, name)
     def step(*arguments, **options):
@@ -154,22 +152,18 @@ print(count)
 """
 
 
-def killed(folder, number, at):
-    arguments = [sys.executable, "-c", SCRIPT, str(folder), str(int(number)), str(at)]
-    return subprocess.run(arguments, capture_output=True, text=True, check=False, timeout=300)
-
-
 @pytest.mark.parametrize(
-    ("number", "at"),
-    [*((signal.SIGKILL, at) for at in (2, 6, 8, 10, 12)), *((number, 8) for number in DEADLY[1:])],
+    ("number", "at"), [*((signal.SIGKILL, at) for at in (2, 6, 8, 10, 12)), *((number, 8) for number in DEADLY[1:])]
 )
-def test_killed_at_a_step(number, at, releases, old, tmp_path, caplog):
-    done = killed(tmp_path, number, at)
-    assert done.returncode in (-number, 0), done.stderr
+def test_killed_at_a_step(number, at, releases, old, tmp_path, tmp_path_factory):
+    new = tmp_path_factory.mktemp("new") / "release"
+    new.write_bytes(pickle.dumps(releases[2]))
+    code, _, said = forked(SCRIPT, new, tmp_path, int(number), at)
+    assert code in (-number, 0), said
     release = shoal.read_release(tmp_path / "r.parquet")
     hidden = [path.name for path in tmp_path.iterdir() if path.name.startswith(".")]
     if release.claim.k == 4:
-        assert not hidden or done.returncode != 0
+        assert not hidden or code != 0
     else:
         assert {name: (tmp_path / name).read_bytes() for name in FILES} == old
     written(releases[1], tmp_path / "s.parquet")  # sweeps what is left
@@ -248,31 +242,21 @@ def test_a_file_that_has_appeared_takes_everything_back(releases, tmp_path, monk
 def test_two_hundred_kills_of_an_overwrite(tmp_path):
     """200 SIGKILLs at random moments of `anonymize --overwrite`: always the old or the new release, whole."""
     import random
-    import time
 
     events = tmp_path / "events.parquet"
     shoal.synthesize(events, users=60, scene="town", days=1, seed=3)
     folder = tmp_path / "out"
     folder.mkdir()
-    audit = folder / "a.parquet"
-
-    def command(k):
-        options = ["--k", str(k), "--audit", audit, "--overwrite", "--quiet"]
-        return [sys.executable, "-m", "shoal.cli", "anonymize", events, folder / "r.parquet", *options]
-
-    begun = time.perf_counter()
-    subprocess.run(command(2), check=True, capture_output=True)
-    whole, draw = time.perf_counter() - begun, random.Random(1)
-    outcomes = []
+    audit, draw, ended, changed, before = folder / "a.parquet", random.Random(1), [], 0, 2
+    publish = ["anonymize", events, folder / "r.parquet", "--audit", audit, "--overwrite", "--quiet", "--k"]
+    assert forked(COMMAND, *publish, before)[0] == 0
     for n in range(200):
-        k = 2 + n % 3
-        process = subprocess.Popen(command(k), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        time.sleep(draw.uniform(0.2, 1.1) * whole)
-        process.kill()
-        process.wait()
-        before = outcomes[-1] if outcomes else 2
+        k = draw.choice([k for k in (2, 3, 4) if k != before])
+        moment = int(signal.SIGKILL), draw.randint(1, 80), draw.choice([0, draw.uniform(0, 0.02)])
+        ended.append(forked(TOUCH, folder, *moment, *publish, k)[0])
         verdict = shoal.verify(events, folder / "r.parquet", audit=audit)
-        assert verdict.ok, (n, verdict.messages)
-        outcomes.append(verdict.claim.k)
-        assert outcomes[-1] in (before, k)
-    assert len(set(outcomes)) > 1
+        assert verdict.ok, (n, moment, verdict.messages)
+        assert verdict.claim.k in (before, k), (n, moment)
+        changed, before = changed + (verdict.claim.k != before), verdict.claim.k
+    assert set(ended) == {0, -signal.SIGKILL}
+    assert ended.count(0) < changed < 200  # some were killed before the switch, some in it or after it
