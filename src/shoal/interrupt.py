@@ -8,8 +8,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from types import FrameType
+
+    _Handler = Callable[[int, FrameType | None], object] | int
 
 __all__ = ["heed_signals", "raise_if_asked", "signal_number", "undisturbed"]
 
@@ -46,14 +48,23 @@ def undisturbed(*, too_late: bool = False) -> Iterator[None]:
         yield
         return
     came: list[int] = []
-    handlers = {number: signal.signal(number, lambda number, _: came.append(number)) for number in _STOP}
+    handlers = {number: signal.getsignal(number) or signal.SIG_DFL for number in _STOP}
     try:
+        for number in _STOP:
+            signal.signal(number, lambda number, _: came.append(number))
         yield
     finally:
-        for number, handler in handlers.items():
-            signal.signal(number, handler or signal.SIG_DFL)
+        try:
+            _handle(handlers)
+        finally:
+            _handle(handlers)  # again, since a signal may have come in between
         if came and not too_late:
             signal.raise_signal(came[0])
+
+
+def _handle(handlers: dict[signal.Signals, _Handler]) -> None:
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
 
 
 def _stop(number: int, _: FrameType | None) -> None:

@@ -6,17 +6,22 @@ Kernels release the GIL. Ranges and parts never depend on the number of threads,
 from __future__ import annotations
 
 import os
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from contextlib import suppress
+from itertools import repeat
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
+
+from shoal.interrupt import undisturbed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from concurrent.futures import Future
 
     from shoal.store import Arrays
 
-__all__ = ["LOCAL_ENGINE", "Engine", "ahead", "run_ranges", "thread_count"]
+__all__ = ["LOCAL_ENGINE", "Engine", "ahead", "in_order", "run_ranges", "thread_count"]
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 
@@ -27,6 +32,93 @@ def thread_count(threads: int | None) -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+class _Call(NamedTuple, Generic[T]):
+    """A call to make, with its number."""
+
+    number: int
+    function: Callable[..., T]
+    arguments: tuple[Any, ...]
+
+
+class _Ended(NamedTuple, Generic[T]):
+    """A call that has ended, with its result or its error."""
+
+    number: int
+    outcome: T | None = None
+    error: BaseException | None = None
+
+    def result(self) -> T:
+        """Return the result, or raise the error."""
+        if self.error is not None:
+            raise self.error
+        return self.outcome  # type: ignore[return-value]
+
+
+class _Workers(Generic[T]):
+    """Threads that make calls.
+
+    `concurrent.futures` is not used: when Ctrl-C comes while the main thread takes one of its locks, that lock may
+    stay taken, and the program waits for its own threads for ever. A `SimpleQueue` can be interrupted at any moment.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._threads: list[Thread] = []
+        self._gone: list[None] = []
+        self._calls: SimpleQueue[_Call[T] | None] = SimpleQueue()
+        self._ended: SimpleQueue[_Ended[T]] = SimpleQueue()
+
+    def call(self, number: int, function: Callable[..., T], *arguments: Any) -> None:
+        """Have a thread call the function."""
+        self._calls.put(_Call(number, function, arguments))
+        if len(self._threads) < self._most:
+            with undisturbed():
+                thread = Thread(target=self._work, daemon=True)
+                thread.start()
+                self._threads.append(thread)
+
+    def ended(self) -> list[_Ended[T]]:
+        """Wait until at least one call has ended, and return all that have."""
+        found = [self._ended.get()]
+        with suppress(Empty):
+            while True:
+                found.append(self._ended.get_nowait())
+        return found
+
+    def _work(self) -> None:
+        while (call := self._calls.get()) is not None:
+            try:
+                ended = _Ended(call.number, call.function(*call.arguments))
+            except BaseException as error:
+                ended = _Ended(call.number, error=error)
+            self._ended.put(ended)
+            del call, ended  # their memory belongs to the caller
+        self._gone.append(None)
+        self._ended.put(_Ended(-1))  # wakes who waits for this thread
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_: object) -> None:
+        """Drop the calls that have not begun, and wait for the others; Ctrl-C is raised only after that."""
+        with suppress(Empty):
+            while True:
+                self._calls.get_nowait()
+        for _thread in self._threads:
+            self._calls.put(None)
+        interrupted = None
+        while len(self._gone) < len(self._threads):
+            try:
+                self._ended.get()
+            except KeyboardInterrupt as error:
+                interrupted = error
+        with undisturbed():
+            for thread in self._threads:
+                thread.join()
+        if interrupted is not None:
+            raise interrupted
+
+
 def ahead(items: Iterable[T]) -> Iterator[T]:
     """Yield the same items; each is made on another thread while the caller works on the one before.
 
@@ -34,11 +126,10 @@ def ahead(items: Iterable[T]) -> Iterator[T]:
     [0, 1, 4, 9]
     """
     source = iter(items)
-    with ThreadPoolExecutor(1) as pool:
-        following = pool.submit(_next_of, source)
-        while found := following.result():
-            following = pool.submit(_next_of, source)
-            yield from found
+    for found in in_order(lambda _: _next_of(source), repeat(None), threads=1, waiting=1):
+        if not found:
+            return
+        yield from found
 
 
 def _next_of(source: Iterator[T]) -> list[T]:
@@ -46,6 +137,37 @@ def _next_of(source: Iterator[T]) -> list[T]:
     for item in source:
         return [item]
     return []
+
+
+def in_order(
+    function: Callable[[S], T], items: Iterable[S], *, threads: int | None = None, waiting: int | None = None
+) -> Iterator[T]:
+    """Yield `function(item)` for every item, in order; threads work `waiting` items ahead, or one each and one more.
+
+    >>> list(in_order(abs, [-3, 2, -1], threads=2))
+    [3, 2, 1]
+    """
+    workers = thread_count(threads)
+    most = workers + 1 if waiting is None else waiting
+    pool: _Workers[T] = _Workers(workers)
+    results: dict[int, _Ended[T]] = {}
+    begun = yielded = 0
+    with pool:
+
+        def following() -> T:
+            while yielded not in results:
+                results.update((ended.number, ended) for ended in pool.ended())
+            return results.pop(yielded).result()
+
+        for item in items:
+            pool.call(begun, function, item)
+            begun += 1
+            if begun - yielded > most:
+                yield following()
+                yielded += 1
+        while yielded < begun:
+            yield following()
+            yielded += 1
 
 
 def run_ranges(
@@ -59,26 +181,25 @@ def run_ranges(
 
     An error or Ctrl-C stops it as soon as the ranges under way are done: keep ranges short (well below a second).
     """
-    todo = iter(ranges)
-    with ThreadPoolExecutor(thread_count(threads)) as pool:
-        try:
-            under_way = {}
-            for start, stop in todo:
-                under_way[pool.submit(work, start, stop)] = stop - start
-                if len(under_way) >= 2 * thread_count(threads):
-                    _collect(under_way, advance)
-            while under_way:
-                _collect(under_way, advance)
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
+    workers = thread_count(threads)
+    pool: _Workers[object] = _Workers(workers)
+    under_way = 0
+    with pool:
 
+        def collect() -> int:
+            ended = pool.ended()
+            for one in ended:
+                one.result()
+                advance(one.number)
+            return len(ended)
 
-def _collect(under_way: dict, advance: Callable[[float], None]) -> None:  # type: ignore[type-arg]
-    done, _ = wait(under_way, return_when=FIRST_COMPLETED)
-    for future in done:
-        future.result()
-        advance(under_way.pop(future))
+        for start, stop in ranges:
+            pool.call(stop - start, work, start, stop)
+            under_way += 1
+            if under_way >= 2 * workers:
+                under_way -= collect()
+        while under_way:
+            under_way -= collect()
 
 
 class Engine(Protocol):
@@ -91,32 +212,31 @@ class Engine(Protocol):
         ...
 
 
-class _Threads:
+class _Local:
     """The local engine: threads of this process, which share its memory."""
 
     def map(
         self, function: Callable[[Any], Arrays], parts: Iterable[tuple[int, Any]], *, workers: int
     ) -> Iterator[tuple[int, Arrays]]:
-        under_way: dict[Future[Arrays], int] = {}
-        with ThreadPoolExecutor(workers) as pool:
-            try:
-                for number, part in parts:
-                    under_way[pool.submit(function, part)] = number
-                    del part  # its memory belongs to the worker
-                    if len(under_way) >= workers:
-                        yield from _finished(under_way)
-                while under_way:
-                    yield from _finished(under_way)
-            except BaseException:
-                pool.shutdown(cancel_futures=True)
-                raise
+        pool: _Workers[Arrays] = _Workers(workers)
+        under_way = 0
+        with pool:
+
+            def finished() -> Iterator[tuple[int, Arrays]]:
+                """Yield the finished parts; if one failed, its error is raised after the others are yielded."""
+                nonlocal under_way
+                for ended in sorted(pool.ended(), key=lambda one: one.error is not None):
+                    under_way -= 1
+                    yield ended.number, ended.result()
+
+            for number, part in parts:
+                pool.call(number, function, part)
+                del part  # its memory belongs to the worker
+                under_way += 1
+                if under_way >= workers:
+                    yield from finished()
+            while under_way:
+                yield from finished()
 
 
-def _finished(under_way: dict[Future[Arrays], int]) -> Iterator[tuple[int, Arrays]]:
-    """Yield the finished parts, at least one; if a part failed, its error is raised after the others are yielded."""
-    done, _ = wait(under_way, return_when=FIRST_COMPLETED)
-    for future in sorted(done, key=lambda one: one.exception() is not None):
-        yield under_way.pop(future), future.result()
-
-
-LOCAL_ENGINE: Engine = _Threads()
+LOCAL_ENGINE: Engine = _Local()

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from shoal.frame import Frame
 from shoal.kernels.grid import degree_counts
 from shoal.kernels.order import pack_rows, packed_order, packed_slots, unpack_users
+from shoal.run import LOCAL, Run
 from shoal.trajectories import build
 from tests.draws import examples
 from tests.oracle import order as twin
@@ -34,9 +35,10 @@ def as_groups(offsets, t, x, y):
     return [samples[a:b] for a, b in pairwise(offsets)]
 
 
-def grouped(users, t, x, y, n_users, threads=1):
+def grouped(users, t, x, y, n_users, run=LOCAL):
     """The rows of all users in the order of their numbers."""
-    return unpack_users(pack_rows(users, t, x, y, n_users, threads=threads), np.arange(n_users), threads=threads)
+    packed = pack_rows(users, t, x, y, n_users, run_ranges=run.ranges)
+    return unpack_users(packed, np.arange(n_users), run_ranges=run.ranges)
 
 
 @examples(400)
@@ -78,7 +80,7 @@ def test_threads_give_the_same(spread):
     n = 150_000
     users = rng.integers(0, 300, n).astype(np.int32)
     t, x, y = (rng.choice(rng.integers(-spread, spread, 40), n).astype(np.int32) for _ in range(3))
-    one, two = (grouped(users, t, x, y, 300, threads=threads) for threads in (1, 2))
+    one, two = (grouped(users, t, x, y, 300, Run(threads=threads)) for threads in (1, 2))
     for a, b in zip(one, two, strict=True):
         np.testing.assert_array_equal(a, b)
     assert len(one[1]) == len(np.unique(np.stack([users, t, x, y]), axis=1).T)

@@ -1,10 +1,14 @@
-"""Work on several threads: in order, and with its errors."""
+"""Work on several threads: in order, with its errors, and with Ctrl-C at any moment."""
 
+import _weakrefset
+import enum
+import signal
+import sys
 import threading
 
 import pytest
 
-from shoal.parallel import ahead
+from shoal.parallel import LOCAL_ENGINE, ahead, in_order, run_ranges
 
 
 def test_items_come_in_order_and_one_is_made_ahead():
@@ -45,3 +49,84 @@ def test_who_stops_early_leaves_nothing_running():
             break
     assert len(taken) <= 6
     assert threading.active_count() == before
+
+
+def ranges():
+    done = []
+    run_ranges(lambda start, _: done.append(start), [(n, n + 1) for n in range(3)], threads=2)
+    return sorted(done)
+
+
+WAYS = {
+    "ranges": ranges,
+    "parts": lambda: sorted(LOCAL_ENGINE.map(abs, enumerate([0, -1, -2]), workers=2)),
+    "in order": lambda: list(in_order(abs, range(3), threads=2)),
+    "ahead": lambda: list(ahead(range(2))),
+}
+
+
+SKIPPED = {_weakrefset.__file__, enum.__file__, signal.__file__}  # Python swallows it in the first; the others are many
+
+
+def interrupted(work, moment):
+    """Send Ctrl-C at this step of the main thread's work; return what the work returned, and whether it was over."""
+    left = [moment]
+
+    def step(frame, event, argument):
+        if frame.f_code.co_filename in SKIPPED:
+            return None
+        left[0] -= 1
+        if left[0] == 0:
+            signal.raise_signal(signal.SIGINT)
+        return step
+
+    sys.settrace(step)
+    try:
+        return work(), left[0] > 0
+    except KeyboardInterrupt:
+        return None, False
+    finally:
+        sys.settrace(None)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # Ctrl-C while a generator is closed
+@pytest.mark.parametrize("way", WAYS)
+def test_ctrl_c_at_any_step_ends_the_work(way):
+    """With the locks of concurrent.futures, several of these steps waited for ever."""
+    asked, before = [], sys.gettrace()
+
+    def ask(number, frame):
+        asked.append(number)
+        raise KeyboardInterrupt
+
+    handler = signal.signal(signal.SIGINT, ask)
+    try:
+        expected, moment, over = WAYS[way](), 0, False
+        while not over:
+            moment += 1
+            asked.clear()
+            result, over = interrupted(WAYS[way], moment)
+            assert result in (None, expected)
+            assert over or asked
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        sys.settrace(before)
+    assert moment > 50
+
+
+def test_results_come_in_order_and_an_error_in_its_turn():
+    late = threading.Event()
+
+    def work(n):
+        if n == 0:
+            late.wait()
+        elif n == 2:
+            late.set()
+        elif n == 3:
+            raise ValueError("three")
+        return n
+
+    found = in_order(work, range(5), threads=3)
+    assert [next(found) for _ in range(3)] == [0, 1, 2]
+    with pytest.raises(ValueError, match="three"):
+        next(found)

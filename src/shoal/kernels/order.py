@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, NamedTuple
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -11,13 +11,29 @@ from shoal.jit import jit
 from shoal.kernels.samples import Samples
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from numpy.typing import NDArray
 
     from shoal.jit import Ints, Ints32
 
-__all__ = ["Packed", "pack_rows", "packed_order", "packed_slots", "rank_users", "unpack_users"]
+__all__ = ["Packed", "Ranges", "pack_rows", "packed_order", "packed_slots", "rank_users", "unpack_users"]
+
+
+_ROWS = 1 << 16  # rows sorted by one call
+
+
+class Ranges(Protocol):
+    """Calls `work(first, last)` for every range, on threads or one after the other."""
+
+    def __call__(self, work: Callable[[int, int], object], ranges: Iterable[tuple[int, int]], /) -> None:
+        """Call `work` for every range; in any order."""
+        ...
+
+
+def _one_by_one(work: Callable[[int, int], object], ranges: Iterable[tuple[int, int]]) -> None:
+    for first, last in ranges:
+        work(first, last)
 
 
 class Granules(NamedTuple):
@@ -65,12 +81,13 @@ def pack_rows(
     y: NDArray[np.int32],
     n_users: int,
     *,
-    threads: int = 1,
+    run_ranges: Ranges = _one_by_one,
 ) -> Packed:
     """Group rows by user; each user's rows are sorted by (t, x, y) and distinct.
 
     Input: per row the user (0 … n_users-1) and the granule. Output: Packed, see `unpack_users`.
-    Guarantee: exact; the same for any order of the rows and any number of threads. The input is not changed.
+    Guarantee: exact; the same for any order of the rows, and whether `run_ranges` uses threads or not. The input is
+    not changed.
     Cost: O(rows · log(rows per user)); 8 bytes a row.
 
     >>> i = np.array([1, 0, 1, 1], dtype=np.int32)
@@ -94,7 +111,7 @@ def pack_rows(
     packing = Packing(low, x_bits, y_bits)
     _scatter_keys(users, Granules(t, x, y), packing, offsets[:-1].copy(), keys)
     counts = np.empty(n_users, dtype=np.int64)
-    _each_part(threads, offsets, lambda first, last: _sort_distinct(keys, offsets, first, last, counts))
+    run_ranges(lambda first, last: _sort_distinct(keys, offsets, first, last, counts), _cut(offsets))
     return Packed(offsets, counts, keys, packing, places)
 
 
@@ -102,7 +119,7 @@ def unpack_users(
     packed: Packed,
     users: NDArray[np.int64],
     *,
-    threads: int = 1,
+    run_ranges: Ranges = _one_by_one,
     into: tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]] | None = None,
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
     """Return the rows of some users, in the given order: offsets, t, x, y; linear.
@@ -116,7 +133,7 @@ def unpack_users(
     found = np.concatenate([[0], np.cumsum(packed.counts[users])])
     t, x, y = (np.empty(found[-1], np.int32) if into is None else into[i][: found[-1]] for i in range(3))
     starts, samples = packed.offsets[users], Samples(t, x, y, found)
-    _each_part(threads, found, lambda first, last: _unpack(packed.keys, starts, packed.packing, first, last, samples))
+    run_ranges(lambda first, last: _unpack(packed.keys, starts, packed.packing, first, last, samples), _cut(found))
     if packed.places is not None:
         cells = packed.places[y]
         np.right_shift(cells, 32, out=x, casting="unsafe")
@@ -179,17 +196,11 @@ def _number_cells(x: NDArray[np.int32], y: NDArray[np.int32]) -> tuple[NDArray[n
     return places, rank.astype(np.int32)
 
 
-def _each_part(threads: int, offsets: NDArray[np.int64], work: Callable[[int, int], None]) -> None:
-    """Run `work(first, last)` over ranges of users that hold about equally many rows."""
-    n_users = len(offsets) - 1
-    if threads <= 1 or offsets[-1] < 100_000:
-        work(0, n_users)
-        return
-    parts = threads * 4
+def _cut(offsets: NDArray[np.int64]) -> list[tuple[int, int]]:
+    """Cut users into ranges that hold about equally many rows."""
+    parts = max(1, int(offsets[-1]) // _ROWS)
     cuts = np.searchsorted(offsets, np.linspace(0, offsets[-1], parts + 1)[1:-1])
-    cuts = np.concatenate([[0], cuts, [n_users]])
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(lambda part: work(int(cuts[part]), int(cuts[part + 1])), range(parts)))
+    return list(pairwise([0, *cuts.tolist(), len(offsets) - 1]))
 
 
 @jit

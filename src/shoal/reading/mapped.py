@@ -105,9 +105,9 @@ def _gridded(
     from shoal.kernels.order import pack_rows, unpack_users
 
     users, t, x, y = granules(events, frame, run, advance)
-    packed = pack_rows(users, t, x, y, len(events.labels), threads=run.workers)
+    packed = pack_rows(users, t, x, y, len(events.labels), run_ranges=run.ranges)
     order = screen(packed, len(events), frame, options, lost)
-    return order, *unpack_users(packed, order, threads=run.workers, into=(t, x, y))
+    return order, *unpack_users(packed, order, run_ranges=run.ranges, into=(t, x, y))
 
 
 def _merge(

@@ -28,13 +28,33 @@ __all__ = ["choose_crs", "from_arrow", "from_pandas", "from_polars", "read", "tr
 def read(source: Input, *, options: ReadOptions | None = None, run: Run = LOCAL, **fields: Any) -> Trajectories:
     r"""Read trajectories from CSV, TSV (also .gz, .zst) or Parquet: a file, a folder, a glob or a list of them.
 
-    Input: `options`, or the fields of `ReadOptions` as keywords; `memory` is what the process may take, in bytes
-    (None: what is available now). Output: Trajectories in canonical order, with the account of what was dropped.
-    What does not fit in memory is read part by part, and the samples are in files, unlinked and mapped into memory.
-    Guarantee: the same for any order of rows, split or kind of files, number of threads and limit of memory.
-    Raises InputError and its kinds, SettingsError, TooLarge, OutputError (no room in `work_dir`).
-    Cost: 20 million rows take about 4 s from Parquet and 10 s from CSV on two cores, and 41 bytes a row (CSV 73, less
-    if memory is short).
+    Parameters
+    ----------
+    source
+        The files, or an Arrow table.
+    options, **fields
+        How to read: `ReadOptions`, or its fields as keywords (`tz="Africa/Dakar"`).
+    run
+        Threads, memory and the folder for temporary files. Data that does not fit into `run.memory` is read part by
+        part, and its samples are kept in private files that are mapped into memory.
+
+    Returns
+    -------
+    Trajectories
+        Everybody's samples in canonical order, with an account of the rows that were dropped.
+
+    Raises
+    ------
+    InputError
+        The data can't be used; its subclasses say why.
+    SettingsError, TooLarge, OutputError
+        An option makes no sense; the data is too large; there is no room in `run.work_dir`.
+
+    Guarantee: the result does not depend on the order of rows, on how they are split into files, on the kind of files,
+    or on threads and memory.
+
+    Cost: 20 million rows take about 4 s from Parquet and 10 s from CSV on two cores. They need 41 bytes a row (CSV 73),
+    or less if memory is short.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -56,6 +76,8 @@ def read(source: Input, *, options: ReadOptions | None = None, run: Run = LOCAL,
 def from_arrow(table: pa.Table, **options: Any) -> Trajectories:
     """Make Trajectories from an Arrow table, as `read` does from a file with the same content.
 
+    `options` are the fields of `ReadOptions` as keywords.
+
     >>> from_arrow(pa.table({"uid": [1], "t": [3], "d": [0], "x": [5], "y": [6]}), slot="30min").t.tolist()
     [3]
     """
@@ -65,7 +87,10 @@ def from_arrow(table: pa.Table, **options: Any) -> Trajectories:
 
 
 def from_pandas(frame: pd.DataFrame, **options: Any) -> Trajectories:
-    """Make Trajectories from a pandas frame, as `read` does from a file with the same content. The index is ignored."""
+    """Make Trajectories from a pandas frame, as `read` does from a file with the same content.
+
+    `options` are the fields of `ReadOptions` as keywords. The index of the frame is ignored.
+    """
     try:
         table = pa.Table.from_pandas(frame, preserve_index=False)
     except (pa.ArrowException, TypeError, AttributeError):
@@ -74,7 +99,10 @@ def from_pandas(frame: pd.DataFrame, **options: Any) -> Trajectories:
 
 
 def from_polars(frame: pl.DataFrame, **options: Any) -> Trajectories:
-    """Make Trajectories from a Polars frame, as `read` does from a file with the same content."""
+    """Make Trajectories from a Polars frame, as `read` does from a file with the same content.
+
+    `options` are the fields of `ReadOptions` as keywords.
+    """
     try:
         table = frame.to_arrow()
     except (pa.ArrowException, AttributeError):
@@ -110,8 +138,8 @@ def trajectories(events: Events, options: ReadOptions, *, crs: str | None = None
         users, t, x, y = granules(events, frame, run, advance)
     del events  # if nobody else holds them, their memory is needed now
     with run.stage("sort"):
-        packed = pack_rows(users, t, x, y, len(labels), threads=run.workers)
+        packed = pack_rows(users, t, x, y, len(labels), run_ranges=run.ranges)
         order = screen(packed, rows, frame, options, lost)
         account = complete(account, lost)
-        offsets, t, x, y = unpack_users(packed, order, threads=run.workers, into=(t, x, y))
+        offsets, t, x, y = unpack_users(packed, order, run_ranges=run.ranges, into=(t, x, y))
     return Trajectories(offsets, t, x, y, frame, labels.take(to_arrow_array(order)), account)

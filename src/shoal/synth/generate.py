@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import deque
-from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
@@ -15,6 +13,7 @@ import pyarrow as pa
 from shoal.arrow import to_arrow_array
 from shoal.errors import SettingsError, TooLarge
 from shoal.kernels.synth import shuffled_ids
+from shoal.parallel import in_order
 from shoal.run import LOCAL, Run
 from shoal.synth.calls import calls_block
 from shoal.synth.fixes import fixes_block
@@ -23,7 +22,6 @@ from shoal.synth.sinks import SCHEMA, file_sink
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from concurrent.futures import Future
 
     from shoal.synth.calls import Rows
 
@@ -53,14 +51,34 @@ def synthesize(
 ) -> pa.Table | None:
     """Generate the events of imaginary people in an imaginary land.
 
-    Input: the file to write (`.parquet`, `.csv`, `.csv.gz`; None: return a table); the number of users; `cdr`
-    (call records at towers) or `gps` (fixes); one `town` or a `nation`; whole days from the date `start`; for
-    `cdr` the mean samples per user (default 144 in 14 days, in proportion for other spans); for `gps` the seconds
-    between fixes on the way, ten times as long at stays.
-    Output: columns uid (int64), datetime (timestamp[ms, UTC]), lat, lng, the rows of a user together and in
-    order of time; None if a path was given. The file appears whole or not at all.
-    Guarantee: the same arguments give the same rows, whatever the threads. Local time is UTC.
-    Raises SettingsError, AlreadyExists, OutputError, TooLarge.
+    Parameters
+    ----------
+    path
+        The file to write (`.parquet`, `.csv`, `.csv.gz`); None to return a table.
+    users, days, start
+        The number of people, and the whole days from the date `start` on.
+    kind, scene
+        `cdr` (call records at antennas) or `gps` (fixes); one `town` or a `nation`.
+    samples
+        For `cdr`: the mean number of samples per user; by default 144 in 14 days, in proportion for other spans.
+    interval_s
+        For `gps`: the seconds between fixes on the way; during stays it is ten times as long.
+    seed, overwrite, run
+        The seed of all draws; whether to replace an existing file; threads.
+
+    Returns
+    -------
+    pyarrow.Table or None
+        The columns `uid` (int64), `datetime` (timestamp[ms, UTC]), `lat` and `lng`. The rows of a user are together and
+        in order of time. None if a path was given; the file appears whole or not at all.
+
+    Raises
+    ------
+    SettingsError, AlreadyExists, OutputError, TooLarge
+        An argument makes no sense; the file exists; it can't be written; the table would be too large.
+
+    Guarantee: the same arguments give the same rows, with any number of threads. Local time is UTC.
+
     Cost: about 70 µs of one core per user of 144 samples; below 1 GB of memory if a path is given.
 
     >>> table = synthesize(users=50, seed=1)
@@ -82,7 +100,7 @@ def synthesize(
     else:
         make = fixes_block(towers, seed=seed, days=days, weekday=first_day.weekday(), interval_s=interval_s)
     parts = _parts(users, max(1, int(ROWS_PER_BLOCK / rows_per_user)))
-    batches = _in_order(parts, _batch_maker(make, seed, first_day), run.workers)
+    batches = in_order(_batch_maker(make, seed, first_day), parts, threads=run.workers)
 
     with run.stage("generate people", total=users) as advance:
         if path is None:
@@ -137,24 +155,6 @@ def _batch_maker(
         )
 
     return batch
-
-
-def _in_order(
-    parts: list[tuple[int, int]], work: Callable[[tuple[int, int]], pa.RecordBatch], workers: int
-) -> Iterator[pa.RecordBatch]:
-    """Yield the results of parts in order; threads work a few parts ahead."""
-    with ThreadPoolExecutor(workers) as pool:
-        ahead: deque[Future[pa.RecordBatch]] = deque()
-        try:
-            for part in parts:
-                ahead.append(pool.submit(work, part))
-                if len(ahead) > workers + 1:
-                    yield ahead.popleft().result()
-            while ahead:
-                yield ahead.popleft().result()
-        finally:
-            for future in ahead:
-                future.cancel()
 
 
 def _told(
