@@ -23,25 +23,27 @@ OBJECTIVES: dict[str, int] = {"sum": SUM, "owner": OWNER, "members": MEMBERS}
 
 
 def k_merge(trajectories: Sequence[Any], objective: Objective = "sum") -> tuple[NDArray[np.int64], float]:
-    """Merge trajectories into the cheapest sequence of common boxes (k^(τ,ε)-anonymity, Sec. III; k-scale, Eq. 4).
+    """Merge trajectories into the cheapest sequence of common boxes (kte-hide, Sec. III; k-scale, Eq. 4).
 
     Parameters
     ----------
     trajectories
-        One (n, 3) integer array of (t, x, y) granules for each, n ≥ 1, in any order; the owner first. Rows that
-        are the same granule count each; people read by `shoal.read` have none.
+        One (n, 3) integer array of (t, x, y) granules for each, n ≥ 1, in any order; the owner comes first. A granule
+        that is given twice counts twice; people read by `shoal.read` have no such rows.
     objective
-        `sum`: Σ Δt·(Δx+Δy) over boxes (k^(τ,ε)-anonymity, Eq. 3). `owner`: the same averaged over the owner's samples
-        (k-scale, Eq. 4). `members`: the sum of everybody's `owner` cost.
+        The cost to minimise. `sum`: Σ Δt·(Δx+Δy) over boxes (kte-hide, Eq. 3). `owner`: the mean of this cost over the
+        owner's samples (k-scale, Eq. 4). `members`: the sum of everybody's `owner` cost.
 
     Returns
     -------
     boxes, cost
         An (m, 6) array `t0, t1, x0, x1, y0, y1` of inclusive granules in time order, and the minimal cost.
 
-    Guarantee: exact. Every sample lies in a box, every box holds a sample of every trajectory, and boxes do not
-    overlap in time; equal costs are broken towards later boxes. Cost: near-linear in the number of samples for
-    trajectories of similar density, up to quadratic for few samples against very many.
+    Guarantee: exact. Every sample lies in a box, every box holds a sample of every trajectory, and boxes do not overlap
+    in time. If two costs are equal, the later box is chosen.
+
+    Cost: near-linear in the number of samples for trajectories of similar density, up to quadratic for few samples
+    against very many.
 
     >>> boxes, cost = k_merge([[(0, 0, 0), (5, 9, 9)], [(1, 1, 0), (5, 9, 8)]], "owner")
     >>> boxes.tolist(), cost

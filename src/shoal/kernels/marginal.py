@@ -88,7 +88,8 @@ def _cost_with(samples: Samples, placed: Placed, i: int, j: int, bound: float, s
     """Return the cost of record i with column j, or inf if it is sure to exceed `bound`."""
     who, size = scratch.who, placed.size[i]
     who[0] = i
-    who[1 : 1 + size] = placed.member[i, :size]
+    for m in range(size):
+        who[1 + m] = placed.member[i, m]
     who[1 + size] = j
     weight = samples.offsets[i + 1] - samples.offsets[i]
     return float(merged_cost(samples, who, size + 2, scratch.share, bound * weight, scratch) / weight)

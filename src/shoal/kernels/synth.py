@@ -470,7 +470,9 @@ def fixes_of(land: Land, seed: int, first: int, last: int, period: Period, inter
         n, spots = _life_of(land, seed, user, period, diary, rng)
         if start + most > len(rows):
             larger = np.empty((2 * len(rows), 3))
-            larger[:start] = rows[:start]
+            for row in range(start):
+                for column in range(3):
+                    larger[row, column] = rows[row, column]
             rows = larger
         rng[0] = _key(seed, user, _FIXES_STREAM)
         counts[i] = _fixes(land, rng, spots, diary.stays[:n], interval, rows[start:])

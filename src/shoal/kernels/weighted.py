@@ -248,7 +248,8 @@ def grown_costs(samples: Samples, lists: Ints, rows: Ints, users: Ints, costs: F
     scratch = scratch_of((offsets[1:] - offsets[:-1]).max() * n, n)
     who, share = scratch.who, scratch.share
     for p in range(len(rows)):
-        who[: n - 1] = lists[rows[p]]
+        for m in range(n - 1):
+            who[m] = lists[rows[p], m]
         who[n - 1] = users[p]
         for m in range(n):
             share[m] = 1.0 / (offsets[who[m] + 1] - offsets[who[m]])

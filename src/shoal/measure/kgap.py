@@ -40,11 +40,11 @@ _WORK_PER_RANGE = 50_000_000  # samples of everybody × users looked for
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Gaps(Displayed):
-    """How hard people are to hide: a row for each of `users`, a column for each of `k`.
+    """The k-gaps of people: how hard they are to hide. There is a row for each of `users` and a column for each `k`.
 
-    `gap` is the k-gap, from 0 (already the same as k-1 others) to 1 (nothing in common); `space` and `time` are its two
-    parts. `near` holds the other users at the least effort, nearest first, and `effort` the efforts. `begun` says how
-    many efforts were computed, whole or in part.
+    `gap` is the k-gap, from 0 (already the same as k-1 others) to 1 (nothing in common). `space` and `time` are its two
+    parts. `near` holds the nearest other users, nearest first, and `effort` their efforts. `begun` is the number of
+    efforts that were computed, in whole or in part.
     """
 
     people: Trajectories
@@ -88,13 +88,35 @@ def k_gap(
 ) -> Gaps:
     """Measure how hard people are to hide among k: the mean stretch effort to the k-1 nearest others.
 
-    Input: k, one or several, each at least 2; `sample`: that many people drawn at random by `seed`, each against
-    everybody; else all people. Output: `Gaps`, people in canonical order.
-    Guarantee: exact, as if everybody were compared with everybody: floors of the effort leave out those who can't be
-    among the nearest. Ties (efforts equal to 1e-12) are broken by canonical order. The same for any number of threads.
-    Raises TooFewUsers if there are fewer people than k.
-    Cost: for most pairs of people some nanoseconds, for the rest up to some microseconds; memory: a byte per person and
-    part of time (up to 500 MB), and 20 bytes for each of up to 32 places a person.
+    Parameters
+    ----------
+    people
+        The samples of everybody.
+    k
+        One k or several, each at least 2.
+    sample, seed
+        Draw this many people at random and compare each of them with everybody; None for all people.
+    stretch
+        The cost of a stretch; by default as in the paper.
+    run
+        Threads, memory and the folder for temporary files.
+
+    Returns
+    -------
+    Gaps
+        The k-gaps, people in canonical order.
+
+    Raises
+    ------
+    TooFewUsers
+        There are fewer people than k.
+
+    Guarantee: the result is exact, as if everybody were compared with everybody. Lower bounds of the effort exclude
+    only people who can't be among the nearest. Ties (efforts equal to 1e-12) are broken by canonical order. The result
+    is the same for any number of threads.
+
+    Cost: some nanoseconds for most pairs of people, up to some microseconds for the rest. Memory: a byte for each
+    person and part of time (up to 500 MB), and 20 bytes for each of up to 32 places a person.
 
     >>> import shoal
     >>> people = shoal.from_arrow(shoal.synthesize(users=60, days=7, seed=1))

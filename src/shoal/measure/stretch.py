@@ -69,17 +69,19 @@ def stretch_effort(
     Parameters
     ----------
     a, b
-        Each an (n, 3) integer array of (t, x, y) granules, as `Trajectories.user` gives it, or an (n, 6) array of boxes
-        `t0, t1, x0, x1, y0, y1` (inclusive), as `shoal.k_merge` gives them; n ≥ 1, in any order.
+        Each an (n, 3) integer array of (t, x, y) granules, as `Trajectories.user` returns it, or an (n, 6) array of
+        boxes `t0, t1, x0, x1, y0, y1` (inclusive), as `shoal.k_merge` returns them; n ≥ 1, in any order.
     weights
-        How many people each stands for (n_a and n_b of Eq. 4 and 7).
+        How many people each of them stands for (n_a and n_b in GLOVE, Eq. 4 and 7).
     frame
-        The grid; 100 m and 60 s unless given.
+        The grid; by default 100 m and 60 s.
     stretch
-        The cost of a stretch; as in the paper unless given.
+        The cost of a stretch; by default as in the paper.
 
-    Guarantee: exact. Averaged over the samples of the longer; if they are equally long, over those of the
-    lexicographically smaller list, so that the order of a and b does not matter (the paper takes the first).
+    Guarantee: exact. The effort is a mean over the samples of the longer trajectory. If both are equally long, it is
+    taken over the lexicographically smaller list, so that the order of a and b does not matter. (The paper takes the
+    first.)
+
     Cost: near-linear.
 
     >>> stretch_effort([(0, 0, 0), (60, 10, 0)], [(0, 0, 0), (60, 0, 0)])  # one of two samples is 1 km off, of 20

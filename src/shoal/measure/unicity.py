@@ -35,9 +35,10 @@ _SAMPLES_PER_RANGE = 1_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class Unicity:
-    """The number of people, of `people` drawn at random, who are unique by `points` of their points at a resolution.
+    """How many of `people`, drawn at random, are unique given `points` of their points at one resolution.
 
-    `fewer` of them do not have so many distinct points: all their points are known.
+    `unique` is that number, and `share` is `unique / people`. `fewer` people have fewer distinct points than `points`;
+    all their points are known.
     """
 
     points: int
@@ -72,15 +73,33 @@ def unicity(
     seed: int = 0,
     run: Run = LOCAL,
 ) -> tuple[Unicity, ...]:
-    """Count the people of whom a few random (place, time) points fit nobody else (de Montjoye et al. 2013).
+    """Count the people who are unique given a few random points, each a place and a time (de Montjoye et al. 2013).
 
-    Input: how many points the adversary knows, one number or several; the resolutions of that knowledge, as
-    (metres, seconds), none finer than the grid; how many people to draw. Output: one `Unicity` for each resolution
-    and number of points, in the order asked for.
-    Guarantee: the share is exact for the people drawn, among everybody; a person's points are distinct at the
-    resolution, any set of them as likely as another, and their p points are among their p+1, so that the share never
-    falls with p. The same for any number of threads; deterministic for a seed.
-    Cost: one pass over all samples for each resolution and 20,000 people drawn, about 30 ns a sample; little memory.
+    A person is unique if nobody else was at all of these places at these times.
+
+    Parameters
+    ----------
+    people
+        The samples of everybody.
+    points
+        How many points the adversary knows: one number or several.
+    resolutions
+        How exactly the points are known, as pairs of metres and seconds; none finer than the grid.
+    sample, seed
+        How many people to draw, and the seed of all draws. Each person drawn is compared with everybody.
+    run
+        Threads, memory and the folder for temporary files.
+
+    Returns
+    -------
+    tuple of Unicity
+        One for each resolution and number of points, in the order asked for.
+
+    Guarantee: the share is exact for the people drawn. A person's points are distinct at the resolution, and every set
+    of them is equally likely. A person's p points are among their p + 1 points, so the share never falls with p. The
+    result is the same for the same seed, with any number of threads.
+
+    Cost: one pass over all samples for each resolution and 20,000 people drawn, about 30 ns a sample. Little memory.
 
     >>> import shoal
     >>> people = shoal.from_arrow(shoal.synthesize(users=200, days=14, seed=1))
