@@ -19,6 +19,23 @@ def random_people(n_users, *, seed=0, slots=300, side=60, mean=12, crs=None):
     return build(users, t, x, y, labels=labels, frame=Frame(crs=crs))
 
 
+def people_of(lists, frame=None):
+    """Users who have these samples each."""
+    rows = np.concatenate([np.array(samples, np.int32).reshape(-1, 3) for samples in lists])
+    users = np.repeat(np.arange(len(lists)), [len(samples) for samples in lists])
+    labels = pa.array([f"p{n}" for n in range(len(lists))])
+    return build(users, *np.ascontiguousarray(rows.T), labels=labels, frame=frame or Frame(crs=None))
+
+
+def same(one, other):
+    """Two releases have the same records about the same people."""
+    for a, b in ((one, other), (one.members, other.members)):
+        assert a.offsets.tolist() == b.offsets.tolist()
+    assert one.boxes.tolist() == other.boxes.tolist()
+    assert one.members.indices.tolist() == other.members.indices.tolist()
+    assert one.members.owners.tolist() == other.members.owners.tolist()
+
+
 LAEA = local_crs(10, 50)
 
 # Samples of people who are hard to group.

@@ -19,17 +19,17 @@ def subset(source, target, users):
     duckdb.connect().execute(f"COPY ({rows}) TO '{target}' (FORMAT parquet)")
 
 
-SIZES = {"few generated": 200, "generated": 2000, "tdrive_cdr": 2000, "gowalla_nyc": 2000}
+SIZES = {"few generated": 80, "generated": 2000, "tdrive_cdr": 2000, "gowalla_nyc": 2000}
 
 
 @pytest.fixture(
     scope="module",
-    params=[pytest.param(name, marks=[pytest.mark.slow] * (users > 200)) for name, users in SIZES.items()],
+    params=[pytest.param(name, marks=[pytest.mark.slow] * (users > 80)) for name, users in SIZES.items()],
 )
 def original(request, tmp_path_factory):
     path, users = tmp_path_factory.mktemp("data") / "original.parquet", SIZES[request.param]
     if "generated" in request.param:
-        shoal.synthesize(path, users=users, seed=1)
+        shoal.synthesize(path, users=users, days=5 if users == 80 else 14, seed=1)
     else:
         subset(request.getfixturevalue("data") / f"{request.param}.parquet", path, users)
     return path

@@ -25,6 +25,10 @@ def test_help_shows_an_example(run, command):
     assert f"Example: shoal {command}" in " ".join(out.split())
 
 
+def test_help_shows_settings_that_most_methods_have(run):
+    assert " --k " in run("anonymize", "--help", check=0).stdout
+
+
 def test_the_forms_other_programs_rely_on(run, events, tmp_path):
     release, audit = tmp_path / "release.parquet", tmp_path / "audit.parquet"
     run("anonymize", events, release, "--method", "k-scale", "--k", "3", "--audit", audit, "--seed", "1", check=0)
@@ -99,7 +103,7 @@ def test_another_tools_release_on_the_usual_grid(run, events, tmp_path):
     pq.write_table(pq.read_table(release).replace_schema_metadata(None), foreign)
     run("verify", events, foreign, "--k", "2", check=2)
     out = run("verify", events, foreign, "--k", "2", "--crs", crs, "--cell", "100m", "--slot", "60s", check=0).stdout
-    assert "Integrity not checked" in out
+    assert "Integrity was not checked" in out
 
 
 def test_full_and_compact(run, events, tmp_path):
@@ -167,9 +171,10 @@ def test_inspect(run, events):
     assert "users" in run("inspect", events)[1]
 
 
-def test_compare(run, events, tmp_path):
-    table = tmp_path / "table.json"
-    arguments = ["compare", events, "--methods", "shoal,k-scale:full", "--k", "2,3", "--threads", "1"]
+def test_compare(run, tmp_path):
+    few, table = tmp_path / "few.parquet", tmp_path / "table.json"
+    shoal.synthesize(few, users=30, scene="town", days=2, seed=3)
+    arguments = ["compare", few, "--methods", "shoal,k-scale:full", "--k", "2,3", "--threads", "1"]
     _, out, err = run(*arguments, "--output", table, check=0)
     header, *rows = out.splitlines()
     assert header.split()[:5] == ["method", "k", "claim", "owner", "cost"]
@@ -203,7 +208,7 @@ def test_synth(run, tmp_path):
 
 
 def test_demo_leaves_its_files(run, tmp_path):
-    out = run("demo", "--users", "200", "--folder", tmp_path / "shoal-demo", check=0).stdout
+    out = run("demo", "--users", "60", "--folder", tmp_path / "shoal-demo", check=0).stdout
     assert "single out" in out
     run("verify", "shoal-demo/events.parquet", "shoal-demo/release.parquet", "--k", "3", check=0)
 
@@ -241,6 +246,31 @@ def test_demo_leaves_its_files(run, tmp_path):
         (["compare", "EVENTS", "--k", "2,500"], "500"),
         (["compare", "EVENTS", "--output", "table.txt"], ".parquet"),
         (["compare", "EVENTS", "--output", "none/table.csv"], "does not exist"),
+        (["measure"], "file"),
+        (["measure", "EVENTS"], "--unicity"),
+        (["measure", "none.csv", "--unicity"], "none.csv"),
+        (["measure", "EVENTS", "--unicity", "--points", "four"], "--points"),
+        (["measure", "EVENTS", "--unicity", "--points", ","], "from 1 to"),
+        (["measure", "EVENTS", "--unicity", "--points", "0,1"], "from 1 to"),
+        (["measure", "EVENTS", "--unicity", "--resolution", "fine"], "--resolution"),
+        (["measure", "EVENTS", "--unicity", "--resolution", "1km/soon"], "duration"),
+        (["measure", "EVENTS", "--unicity", "--resolution", "1m/1h"], "finer than the grid"),
+        (["measure", "EVENTS", "--unicity", "--sample", "0"], "sample"),
+        (["measure", "EVENTS", "--unicity", "--seed", "-1"], "seed"),
+        (["measure", "EVENTS", "--unicity", "--output", "table.txt"], ".parquet"),
+        (["anonymize", "EVENTS", "r.parquet", "--allow-overlap"], "--ledger"),
+        (["anonymize", "EVENTS", "r.parquet", "--ledger", "r.parquet"], "different names"),
+        (["anonymize", "EVENTS", "r.parquet", "--ledger", "none/book"], "folder"),
+        (["anonymize", "EVENTS", "r.parquet", "--ledger", "."], "ledger"),
+        (["measure", "EVENTS", "--k", "two"], "--k"),
+        (["measure", "EVENTS", "--k", "1"], "from 2"),
+        (["measure", "EVENTS", "--k", ","], "from 2"),
+        (["measure", "EVENTS", "--k", "2,121"], "120 people"),
+        (["measure", "EVENTS", "--k", "2", "--sample", "0"], "sample"),
+        (["measure", "EVENTS", "--k", "2", "--unicity", "--output", "t.parquet"], "one table"),
+        (["measure", "EVENTS", "--k", "2", "--output", "t.txt"], ".parquet"),
+        (["measure", "EVENTS", "--unicity", "--plots", "figures"], "--k"),
+        (["measure", "EVENTS", "--k", "2", "--plots", "none/figures"], "does not exist"),
         (["inspect"], "file"),
         (["inspect", "none.csv"], "none.csv"),
         (["anonymise"], "anonymise"),

@@ -26,22 +26,7 @@ LINES = [
     f"{SECRET}3,2026-03-01,39.9,116.4,y",
 ]
 CSV = "\n".join(LINES).encode() + b"\n"
-TOKENS = [
-    b"",
-    b"\0",
-    b'"',
-    b"\n",
-    b"\r",
-    b",",
-    b";",
-    b"\t",
-    b"\xff",
-    b"\xef\xbb\xbf",
-    b"nan",
-    b"-inf",
-    b"1e999",
-    b"9" * 30,
-]
+TOKENS = [*(bytes([one]) for one in b'\0"\n\r,;\t\xff'), b"", b"\xef\xbb\xbf", b"nan", b"-inf", b"1e999", b"9" * 30]
 
 
 def _parquet() -> bytes:

@@ -17,29 +17,10 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 
 # What each room may import of ours, besides the rooms at the ground floor.
 GROUND = {
-    "arrow",
-    "claim",
-    "errors",
-    "folders",
-    "frame",
-    "interrupt",
-    "intervals",
-    "jit",
-    "layouts",
-    "lists",
-    "memory",
-    "notebook",
-    "parallel",
-    "parts",
-    "progress",
-    "release",
-    "run",
-    "settings",
-    "store",
-    "traces",
-    "trajectories",
-    "units",
-}
+    "arrow", "claim", "errors", "folders", "frame", "interrupt", "intervals", "jit", "layouts", "lists", "memory",
+    "notebook", "parallel", "parts", "progress", "release", "run", "settings", "store", "streams", "traces",
+    "trajectories", "units",
+}  # fmt: skip
 MAY_IMPORT = {
     "kernels": set(),
     "reading": {"kernels"},

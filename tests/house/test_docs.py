@@ -1,11 +1,13 @@
 """Pages that are derived from the code are there and up to date: `python docs/reference.py` makes them anew."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 import shoal
 from shoal.methods import METHODS
+from shoal.seen.codes import NOTES, PROBLEMS
 from shoal.settings import flag_of
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -24,6 +26,14 @@ def test_the_table_of_methods_has_every_setting(name):
     for setting, about in kind.settings().items():
         assert f"| `{setting}` | `{flag_of(setting)}` |" in part
         assert about.help in part
+
+
+def test_the_page_of_findings_lists_every_code_with_its_sentence():
+    page, sentences = (DOCS / "findings.md").read_text(), {**PROBLEMS, **NOTES}
+    listed = re.findall(r"^\| `([a-z/-]+)` \| (.*) \|$", page, re.MULTILINE)
+    assert listed == [(code, re.sub(r"\{(\w+)[^}]*\}", r"*\1*", text)) for code, text in sentences.items()]
+    kinds = dict.fromkeys(code.partition("/")[0] for code in PROBLEMS)
+    assert re.findall(r"^## (.+)$", page, re.MULTILINE) == [*kinds, "Notes"]
 
 
 def test_the_readme_names_the_two_commands_first():

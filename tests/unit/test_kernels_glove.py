@@ -77,13 +77,7 @@ def test_reshaped_boxes_are_apart_in_time_and_hold_what_they_held(given_boxes):
         (INSIDE, [(0, 3, 0, 0, 0, 0), (4, 6, 0, 5, 0, 5), (7, 10, 0, 0, 0, 0)]),
         (
             CHAIN,
-            [
-                (0, 3, 0, 1, 0, 0),
-                (4, 5, 0, 5, 0, 0),
-                (6, 6, 0, 9, 0, 9),
-                (7, 10, 5, 9, 0, 9),
-                (11, 14, 9, 9, 9, 9),
-            ],
+            [(0, 3, 0, 1, 0, 0), (4, 5, 0, 5, 0, 0), (6, 6, 0, 9, 0, 9), (7, 10, 5, 9, 0, 9), (11, 14, 9, 9, 9, 9)],
         ),
         (EQUAL_STARTS, [(3, 5, 0, 7, 0, 0), (6, 9, 7, 7, 0, 0)]),
         (TOUCHING, TOUCHING),
@@ -169,7 +163,7 @@ def test_the_nearest_are_those_of_comparing_with_everybody(seed, two_stage):
     """For people and, as merging goes on, for groups; also where most efforts are equal."""
     rng = np.random.default_rng(seed)
     slots, side = int(rng.choice([4, 400, 6000])), int(rng.choice([2, 40, 1500]))
-    people = random_people(40, seed=seed, slots=slots, side=side, mean=3)
+    people = random_people(25, seed=seed, slots=slots, side=side, mean=3)
     greedy = _Greedy(people, 4, loose=True, two_stage=two_stage, run=Run(threads=1))
     greedy.search(np.arange(len(people)))
     for _ in range(10):

@@ -94,7 +94,7 @@ def brute_force(people, users, kept):
     ],
 )
 def test_it_equals_brute_force_on_generated_people(options):
-    people = shoal.from_arrow(shoal.synthesize(users=250, seed=5, **options))
+    people = shoal.from_arrow(shoal.synthesize(users=120, seed=5, **options))
     found = shoal.k_gap(people, [2, 10])
     near, effort = brute_force(people, range(len(people)), 9)
     assert (found.near == near).all()

@@ -3,27 +3,17 @@
 import json
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import shoal
 from shoal.errors import SettingsError, TooFewUsers
-from shoal.frame import Frame
 from shoal.methods.kconcealment import KConcealment
 from shoal.run import Run
 from shoal.search import pair_costs
 from shoal.search.constraints import regular_lists
-from shoal.trajectories import build
-from tests.people import LAEA, random_people
+from tests.people import LAEA, people_of, random_people
 from tests.publishing import written
-
-
-def people_of(trajectories):
-    rows = np.concatenate([np.array(samples, np.int32) for samples in trajectories])
-    users = np.repeat(np.arange(len(trajectories)), [len(samples) for samples in trajectories])
-    labels = pa.array([f"p{n}" for n in range(len(trajectories))])
-    return build(users, *np.ascontiguousarray(rows.T), labels=labels, frame=Frame(crs=None))
 
 
 def check_regular(matchings, k):

@@ -22,17 +22,10 @@ from shoal.verifier import with_measured_claim
 from tests.draws import examples
 from tests.oracle import kte_hide as slow
 from tests.oracle import windows as slow_windows
-from tests.people import random_people
+from tests.people import people_of, random_people
 from tests.publishing import written
 
 EPOCH = 60  # slots
-
-
-def people_of(trajectories, frame=None):
-    rows = np.concatenate([np.array(samples, np.int32).reshape(-1, 3) for samples in trajectories])
-    users = np.repeat(np.arange(len(trajectories)), [len(samples) for samples in trajectories])
-    labels = pa.array([f"p{n}" for n in range(len(trajectories))])
-    return build(users, *np.ascontiguousarray(rows.T), labels=labels, frame=frame or Frame(crs=None))
 
 
 def callers(draw):

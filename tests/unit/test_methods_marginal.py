@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.errors import SettingsError
-from shoal.frame import Frame
 from shoal.kernels.marginal import Placed, Tried, choose_rows, place_leftovers
 from shoal.kernels.samples import Samples, samples_of
 from shoal.kernels.weighted import grown_costs, merged_cost, scratch_of
@@ -19,7 +18,7 @@ from shoal.search.marginal import _refresh, _start, _sweep, marginal_pick
 from shoal.trajectories import build
 from tests.draws import examples
 from tests.oracle import marginal as slow
-from tests.people import random_people
+from tests.people import people_of, random_people
 
 
 def costs_of(people, n=1000):
@@ -130,13 +129,6 @@ def test_marginal_costs_less_than_the_papers_picking():
             by_cost, marginal = nu_k_pick(costs, k), marginal_pick(people, costs, k, 2 * (k - 1))
             totals = [slow.total_cost(people, slow.members_of(plan)) for plan in (by_cost, marginal)]
             assert totals[1] < 0.9 * totals[0]
-
-
-def people_of(trajectories):
-    rows = np.concatenate([np.array(samples, np.int32) for samples in trajectories])
-    users = np.repeat(np.arange(len(trajectories)), [len(samples) for samples in trajectories])
-    labels = pa.array(range(len(trajectories)))
-    return build(users, *np.ascontiguousarray(rows.T), labels=labels, frame=Frame(crs=None))
 
 
 @pytest.mark.parametrize("most", ["least", "default"])

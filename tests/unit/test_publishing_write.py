@@ -5,8 +5,6 @@ import json
 import os
 import signal
 import stat
-import subprocess
-import sys
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +19,7 @@ from shoal.folders import private_folder
 from shoal.publishing.manifest import _two_digits, manifest_path
 from shoal.publishing.schema import release_table
 from shoal.publishing.stage import Outputs, stage
+from tests.forked import Forked
 from tests.people import LAEA, random_people
 from tests.publishing import written
 
@@ -260,15 +259,16 @@ def test_leftovers_of_killed_runs_are_swept_and_living_ones_kept(tmp_path):
 
 
 def test_many_runs_in_one_folder_do_not_sweep_each_other(tmp_path):
-    script = f"""
+    code = """
+import sys
 from pathlib import Path
 from shoal.folders import private_folder
 for _ in range(300):
-    with private_folder(Path({str(tmp_path)!r})) as folder:
+    with private_folder(Path(sys.argv[1])) as folder:
         (folder / "file").touch()
 """
-    runs = [subprocess.Popen([sys.executable, "-c", script]) for _ in range(3)]
-    assert [run.wait(timeout=300) for run in runs] == [0, 0, 0]
+    runs = [Forked(code, tmp_path) for _ in range(3)]
+    assert [run.end() for run in runs] == [(0, "", "")] * 3
     assert list(tmp_path.iterdir()) == []
 
 

@@ -7,8 +7,6 @@ import gc
 import os
 import shutil
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -21,15 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
-from shoal.errors import (
-    BadRows,
-    LikelySwapped,
-    NoValidRows,
-    OutputError,
-    SettingsError,
-    TooLarge,
-    UnreadableFile,
-)
+from shoal.errors import BadRows, LikelySwapped, NoValidRows, OutputError, SettingsError, TooLarge, UnreadableFile
 from shoal.kernels.order import rank_users
 from shoal.reading import engine, mapped, parts, screen, stream
 from shoal.reading.engine import ROW_BYTES, rows_within
@@ -39,6 +29,7 @@ from shoal.reading.parts import event_parts
 from shoal.reading.read import choose_crs
 from shoal.run import Run
 from tests.draws import examples
+from tests.forked import forked
 from tests.oracle import order as twin
 
 LIMITS = [1_000 * ROW_BYTES, 2**17]
@@ -407,15 +398,13 @@ def test_killed_while_spilling(tmp_path):
     """The next run sweeps what a killed one leaves."""
     pq.write_table(table(), tmp_path / "a.parquet")
     (tmp_path / "work").mkdir()
-    script = f"""
-import time, shoal
+    code = """
+import os, shoal, signal, sys
 from shoal.reading import mapped
-mapped.screen = lambda *_: (print("ready", flush=True), time.sleep(60))
-shoal.read({str(tmp_path / "a.parquet")!r}, run=shoal.Run(memory=2**17, work_dir={str(tmp_path / "work")!r}))
+mapped.screen = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+shoal.read(sys.argv[1], run=shoal.Run(memory=2**17, work_dir=sys.argv[2]))
 """
-    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as process:
-        assert process.stdout.readline() == b"ready\n"
-        process.send_signal(signal.SIGKILL)
+    assert forked(code, tmp_path / "a.parquet", tmp_path / "work")[0] == -signal.SIGKILL
     assert len(list((tmp_path / "work").iterdir())) == 2
     shoal.read(tmp_path / "a.parquet", run=Run(memory=2**17, work_dir=tmp_path / "work"))
     assert list((tmp_path / "work").iterdir()) == []

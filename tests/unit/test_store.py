@@ -3,8 +3,6 @@
 import hashlib
 import os
 import stat
-import subprocess
-import sys
 from contextlib import suppress
 
 import numpy as np
@@ -13,6 +11,7 @@ import pytest
 from shoal.errors import OutputError
 from shoal.folders import drop_kept, kept_folder, private_folder
 from shoal.store import NOTHING_KEPT, Folder
+from tests.forked import forked
 
 ARRAYS = {"sizes": np.array([2, 3]), "cost": np.array([0.5, np.inf]), "other": np.array([[1, -1]], np.int32)}
 
@@ -199,9 +198,9 @@ def test_another_process_is_refused_too(tmp_path):
         "with kept_folder(Path(sys.argv[1]), 'r.parquet', 'key'):\n    print('mine')\n"
     )
     with kept_folder(tmp_path, "r.parquet", "key"):
-        done = subprocess.run([sys.executable, "-c", code, tmp_path], capture_output=True, text=True, check=False)
-    assert "mine" not in done.stdout
-    assert "another run is making this output" in done.stderr
+        _, out, err = forked(code, tmp_path)
+    assert "mine" not in out
+    assert "another run is making this output" in err
 
 
 def test_a_run_without_resume_throws_it_away(tmp_path):

@@ -1,14 +1,13 @@
 """Every method of the registry conforms; a toy method needs one class and one registration; broken ones are told."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 
 import shoal
 from shoal.methods import METHODS
 from shoal.testing import CHECKS, Nonconforming, check_method
+from tests.forked import forked
 
 TOY = '''
 from typing import Any, ClassVar
@@ -57,7 +56,8 @@ def test_methods_of_the_registry_conform(name):
     assert check_method(kind(**settings.get(name, small)), users=40) == list(CHECKS)
 
 
-def test_a_toy_method_works_everywhere(events, tmp_path):
+def test_a_toy_method_works_everywhere(events, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "run.toml").write_text('[anonymize]\nmethod = "town"\nmargin = 2\n')
     release = tmp_path / "r.parquet"
     commands = [
@@ -74,17 +74,17 @@ def test_a_toy_method_works_everywhere(events, tmp_path):
         script += (
             f"with contextlib.suppress(SystemExit):\n    main({[str(one) for one in command]!r})\nprint('-----')\n"
         )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    published, helped, listed, described, compared, _, _ = done.stdout.split("-----\n")
-    assert json.loads(published)["published"], done.stderr
+    code, out, err = forked(script)
+    assert code == 0, err
+    published, helped, listed, described, compared, _, _ = out.split("-----\n")
+    assert json.loads(published)["published"], err
     assert shoal.read_release(release).method == "town"
     assert "Settings of town" in helped
     assert "--margin" in helped
     assert "town" in listed
     assert "Cells around everybody." in described
     assert [run["method"] for run in json.loads(compared)["runs"]] == ["town", "town:wide"]
-    assert done.stderr == "shoal: --margin: Input should be greater than or equal to 0 (Cells around everybody)\n"
+    assert err == "shoal: --margin: Input should be greater than or equal to 0 (Cells around everybody)\n"
 
 
 def broken(**changes):
