@@ -30,44 +30,57 @@ _SAYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 _COUNTS = ("k", "tau_s", "epsilon_s")
 _WORDS: dict[str, tuple[str, str]] = {
     "k-anonymity": (
-        "Records are identical in groups of at least {k}, and everyone's samples are inside the record of a group.",
+        "Records are identical in groups of at least {k}. Everyone's samples are inside the record of their group.",
         "Learn what a whole group has in common, and that somebody is in the data at all.",
     ),
     "k-concealment": (
-        "Everyone is inside {k} records of {k} people each, any of which is their own with the same chance.",
-        "Intersect a person's {k} records: together they tell more than one of them.",
+        "Everyone is inside {k} records of {k} people each. Each of these records is equally likely to be their own.",
+        "Intersect a person's {k} records: together they reveal more than each of them alone.",
     ),
     "cover": (
-        "Everyone's samples are inside at least {k} records, each box of which holds one of them.",
-        "Often tell a person's own record among the {k}, and intersect them to win back precision.",
+        "Everyone's samples are inside at least {k} records, and every box of these records holds one of the samples.",
+        "Often find out which of the {k} records is a person's own, and intersect the records to regain precision.",
     ),
     "kte-anonymity": (
-        "Whoever knows a person's samples of {tau} finds {k} records that fit; they agree on {epsilon} more at most.",
-        "Narrow a person down with two separate sightings, or with more than {tau} of knowledge.",
+        "If all of a person's samples during {tau} are known, {k} records fit; they agree on at most {epsilon} more.",
+        "Find a person with two separate sightings, or with knowledge of more than {tau}.",
     ),
     "kte-cover": (
-        "Whoever knows all of a person's samples during {tau} finds at least {k} records that fit.",
-        "Learn more of a person's time wherever all records that fit agree{share}; combine two separate sightings.",
+        "If all of a person's samples during {tau} are known, at least {k} records fit.",
+        "Follow a person for longer wherever all records that fit agree{share}, and combine two separate sightings.",
     ),
     "geo-indistinguishability": (
-        "Places are drawn around the true ones; two a metre apart are told apart by at most exp({epsilon_per_m}).",
-        "Average the noise away over many samples at one place: what is lost adds up over the samples{total}.",
+        (
+            "Every published place is drawn around the true one. It is at most exp({epsilon_per_m}) times as likely "
+            "for one true place as for another one metre away."
+        ),
+        "Average the noise over many samples at one place, which finds it. The loss adds up over the samples{total}.",
     ),
-    "none": ("Nothing is promised{why}.", "Whatever the data allow."),
+    "none": ("Nothing is promised{why}.", "Do anything that the published data allows."),
 }
 
 
 @dataclass(frozen=True)
 class Claim:
-    """The privacy guarantee that a release promises; `CLAIMS` lists the names, strongest first.
+    """The privacy guarantee that a release promises. `CLAIMS` lists the names, strongest first.
 
-    `k-anonymity(k)`: records are identical in groups of at least k. `k-concealment(k)`: everyone is inside exactly k
-    records of exactly k users each, whose owners were drawn by chance. `cover(k)`: everyone's samples lie inside at
-    least k records, each box of which holds one of them. `kte-anonymity(k, τ, ε)`: the same for what lies in any
-    window of length `tau_s`, and all those records together hold nothing beyond `epsilon_s` around it.
-    `kte-cover(k, τ)`: the former only; `leakage_share` of the windows were measured to leak beyond `epsilon_s`.
-    `geo-indistinguishability`: noise of `epsilon_per_m` a point, `total_per_m` in all. `none`: nothing is promised
-    (`why` says the reason).
+    `k-anonymity(k)`: records are identical in groups of at least k.
+
+    `k-concealment(k)`: everyone is inside k records of k people each, and the owners of the records are drawn at
+    random.
+
+    `cover(k)`: everyone's samples are inside at least k records, and every box of these records holds one of the
+    samples.
+
+    `kte-anonymity(k, τ, ε)`: the same as cover, for the samples in any window of length `tau_s`. All those records
+    together reveal at most `epsilon_s` before and after the window.
+
+    `kte-cover(k, τ)`: as `kte-anonymity`, but without a limit on what is revealed outside the window. `leakage_share`
+    is the measured share of windows that reveal more than `epsilon_s`.
+
+    `geo-indistinguishability(ε)`: noise of `epsilon_per_m` for each point; `total_per_m` for the person with the most.
+
+    `none`: nothing is promised; `why` gives the reason.
 
     Raises SettingsError if a value is missing, out of range, or does not belong to the claim.
 
@@ -109,8 +122,8 @@ class Claim:
             "k": self.k,
             "tau_s": _duration(self.tau_s),
             "epsilon_s": _duration(self.epsilon_s),
-            "epsilon_per_m": f"{self.epsilon_per_m}/m",
-            "total_per_m": f"{self.total_per_m}/m in all",
+            "epsilon_per_m": None if self.epsilon_per_m is None else f"{self.epsilon_per_m:.4g}/m",
+            "total_per_m": None if self.total_per_m is None else f"{self.total_per_m:.4g}/m in all",
         }
         optional = ["total_per_m"] if self.total_per_m is not None else []
         return f"{self.name}({', '.join(str(said[name]) for name in [*_SAYS[self.name][0], *optional])})"
@@ -194,7 +207,7 @@ class Claim:
             epsilon=_duration(self.epsilon_s),
             share=share.format(_duration(self.epsilon_s)),
             epsilon_per_m=self.epsilon_per_m,
-            total="" if self.total_per_m is None else f", to {self.total_per_m} for a whole trace",
+            total="" if self.total_per_m is None else f", to {self.total_per_m} for the person with the most",
             why=f" ({self.why})" if self.why else "",
         )
 

@@ -61,9 +61,9 @@ class Contest:
 
 @dataclass(frozen=True, kw_only=True)
 class Compared:
-    """One line of the table of box methods: what they claim, how precise they are, and what they cost.
+    """One line of the table of box methods: the claim, the precision, the time and the memory of one run.
 
-    `peak_memory_bytes` is that of the whole process, None where the system does not report it.
+    `peak_memory_bytes` is that of the whole process; None if the system does not report it.
     """
 
     method: str
@@ -81,10 +81,10 @@ class Compared:
 
 @dataclass(frozen=True, kw_only=True)
 class ComparedPoints:
-    """One line of the table of point methods: privacy (places found again), utility, size and time.
+    """One line of the table of point methods: privacy (places that are found again), utility, size and time of one run.
 
-    See `shoal.utility.Evaluation` and the attack `poi`. `seconds` is `anonymize` alone, without reading, writing and
-    verifying. Scores are None where nobody stays anywhere.
+    See `shoal.Evaluation` and the attack `poi`. `seconds` is the time of `anonymize` alone, without reading, writing
+    and verifying. The scores are None if nobody stays anywhere.
     """
 
     method: str
@@ -150,11 +150,31 @@ def compare(
 ) -> list[Compared] | list[ComparedPoints]:
     """Run every method on the same people and measure the results; nothing is published.
 
-    Input: people as the methods take them (`shoal.read` or `shoal.read_traces`), and the runs: `contests(...)`, or
-    names of methods, run for every `k`. `queries` and `seed` are those of the range queries on points; noise is the
-    system's. Output: a line for each run, in its order. `seconds` is `anonymize` alone, without reading, writing and
-    verifying; each method first runs on a few people, so that nothing is compiled in it. Raises TooFewUsers, and
-    TooLarge before any run if one of them would not fit into memory. Cost: that of the runs, one after the other.
+    Parameters
+    ----------
+    people
+        The data as the methods take it: from `shoal.read`, or for point methods from `shoal.read_traces`.
+    runs
+        Names of methods, such as `"shoal"`, `"k-scale:full"` or `"promesse:200m"`; or the result of `contests(...)`.
+    k
+        Every method that has a k runs once for each of these.
+    queries, seed
+        For point methods: how many range queries to draw, and their seed. Noise is always the operating system's.
+    run
+        Threads, memory and the folder for temporary files.
+
+    Returns
+    -------
+    list of Compared or ComparedPoints
+        One line for each run, in the order of the runs. `seconds` is the time of `anonymize` alone, without reading,
+        writing and verifying. Each method first runs on a few people, so that compiling is not part of it.
+
+    Raises
+    ------
+    TooFewUsers, TooLarge
+        There are fewer people than k; or a run would not fit into memory, which is checked before the first run.
+
+    Cost: that of the runs, one after the other.
 
     >>> import shoal
     >>> people = shoal.from_arrow(shoal.synthesize(users=50, days=2, seed=1))

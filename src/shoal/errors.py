@@ -75,7 +75,7 @@ class TooFewUsers(InputError):
 
 
 class SettingsError(ShoalError):
-    """An option or a combination of options makes no sense."""
+    """An option, or a combination of options, makes no sense."""
 
 
 class OutputError(ShoalError):
@@ -103,4 +103,4 @@ class NotVerified(ShoalError):
 
 
 class CannotCheck(ShoalError):
-    """Verification could not come to a verdict."""
+    """Something is missing or can't be read, so a release could not be verified, attacked or evaluated."""

@@ -21,11 +21,19 @@ INT32 = 2**31 - 1  # the largest cell, slot and metre of a grid
 
 @dataclass(frozen=True, kw_only=True)
 class Frame:
-    """The grid that trajectories and releases live on.
+    """The grid of trajectories and releases.
 
-    Input: the CRS (any string that pyproj's `CRS.from_user_input` takes; `None` for gridded data without
-    geography), the side of a cell in whole metres, the length of a slot in whole seconds, the slot that
-    counts as t = 0, and the zone in which naive times were read (a note, not used afterwards).
+    Parameters
+    ----------
+    crs
+        Any string that pyproj's `CRS.from_user_input` takes; None for gridded data without geography.
+    cell_m, slot_s
+        The side of a cell in whole metres, and the length of a slot in whole seconds.
+    origin_slot
+        The slot that counts as t = 0.
+    tz
+        The zone in which times without a zone were read: a note that is not used afterwards.
+
     Guarantee: cell = floor(metres / cell_m) in `crs`, t = floor(UTC epoch seconds / slot_s) - origin_slot.
 
     >>> frame = Frame(crs="EPSG:32650", cell_m=100, slot_s=60)

@@ -34,11 +34,13 @@ class Layout(Protocol):
     """The rows of all records, one record after the other.
 
     `name` is what rows are called. `drawable` says whether a row covers an area, so that it can be a polygon.
+    `traced` says whether it is made of traces of fixes, some of which may be discarded.
     `encoding` are the options with which Parquet holds such columns in little room.
     """
 
     name: ClassVar[str]
     drawable: ClassVar[bool]
+    traced: ClassVar[bool]
     encoding: ClassVar[dict[str, Any]]
 
     def __len__(self) -> int:
@@ -81,6 +83,7 @@ class Boxes:
 
     name: ClassVar[str] = "boxes"
     drawable: ClassVar[bool] = True
+    traced: ClassVar[bool] = False
     encoding: ClassVar[dict[str, Any]] = {}  # boxes share edges, which dictionaries hold once
 
     edges: NDArray[np.int32]
@@ -171,6 +174,7 @@ class Points:
 
     name: ClassVar[str] = "points"
     drawable: ClassVar[bool] = False
+    traced: ClassVar[bool] = True
     # Points share almost nothing but their steps.
     encoding: ClassVar[dict[str, Any]] = {
         "use_dictionary": ["uid"],

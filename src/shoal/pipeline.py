@@ -61,10 +61,11 @@ _PRINTED: dict[str, tuple[str, Callable[[float], str]]] = {
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Published(Displayed):
-    """What a run did: the cleaning, the estimate and, unless it was a dry run, the release and its verdict.
+    """The result of `publish`: dropped rows, the estimate and, unless it was a dry run, the release and its verdict.
 
-    The records of `release` are in the order in which they were made, not published. If a ledger was named, `overlap`
-    counts the people who are in its earlier releases. `notes` are warnings.
+    `account` counts the rows that were read and dropped. The records of `release` are in the order in which they were
+    made, which is not the order in the file. If a ledger was named, `overlap` counts the people who are in its earlier
+    releases. `notes` are warnings.
     """
 
     account: Account
@@ -88,7 +89,7 @@ class Published(Displayed):
             return {}
         release, rows = self.release, self.release.layout
         size: dict[str, Any] = {"records": len(release), rows.name: len(rows)}
-        if release.members is not None and isinstance(release.members.people, Traces):
+        if rows.traced:
             size |= {"traces_discarded": release.discarded, "fixes_discarded": release.suppressed}
         else:
             size |= {"samples": release.samples}
@@ -132,7 +133,7 @@ def publish(
     run: Run = LOCAL,
     **reading: Any,
 ) -> Published:
-    """Read, anonymize, write, verify from the written file, publish: `shoal anonymize` in Python.
+    """Read, anonymize, write, verify the written file and publish it: `shoal anonymize` in Python.
 
     Parameters
     ----------
@@ -143,21 +144,29 @@ def publish(
     method
         A method with its settings, e.g. `shoal.Shoal(k=5)`, or the name of one.
     audit, run_record
-        Private files (mode 0600): who is in which record; the settings, exact counts and cleaning.
+        Private files to write (mode 0600): who is in which record; settings, exact counts and dropped rows.
     ledger, allow_overlap
-        The private book of releases: people who are in an earlier release of it are refused, unless allowed.
+        A private file that remembers who was published. A release of people who are in an earlier one is refused,
+        unless `allow_overlap` is true.
     overwrite, geo, compact
-        Replace what is there; add WGS84 polygons; publish identical records once, with a count.
+        Replace existing files; add the boxes as WGS84 polygons; write identical records once, with a count.
     seed
-        Fix pseudonyms and noise, for research: weakens the claim.
+        Make random draws repeatable, for research. The release then claims nothing: `none (research)`.
     dry_run, resume
-        Read, estimate and stop; keep finished parts if interrupted, and continue from them.
+        Only read and estimate; keep finished work if the run is interrupted, and continue from it next time.
     options, **reading
         How to read: `ReadOptions`, or its fields as keywords (`tz="Africa/Dakar"`).
+    run
+        Threads, memory and the folder for temporary files.
 
-    Guarantee: if it returns (and was no dry run), a whole release is at `path` whose claim was shown on the file by
-    the verifier, which does not use the code of the methods. If it raises, nothing is published, and a release that
-    was there before is there unchanged.
+    Returns
+    -------
+    Published
+        The dropped rows, the estimate, the release and its verdict.
+
+    Guarantee: if the function returns, and it was no dry run, a complete release is at `path`. The verifier has shown
+    its claim on the file, without any code of the methods. If the function raises, nothing is published, and a release
+    that was there before is unchanged.
 
     >>> import tempfile
     >>> import shoal
@@ -171,9 +180,9 @@ def publish(
     inputs = [source] if isinstance(source, str | Path) else list(source)
     outputs = Outputs(
         Path(path),
-        audit=None if audit is None else Path(audit),
-        run_record=None if run_record is None else Path(run_record),
-        ledger=None if ledger is None else Path(ledger),
+        audit=_path(audit),
+        run_record=_path(run_record),
+        ledger=_path(ledger),
         allow_overlap=allow_overlap,
         overwrite=overwrite,
         geo=geo,
@@ -220,8 +229,8 @@ def publish_release(
     """
     outputs = Outputs(
         Path(path),
-        audit=None if audit is None else Path(audit),
-        run_record=None if run_record is None else Path(run_record),
+        audit=_path(audit),
+        run_record=_path(run_record),
         overwrite=overwrite,
         geo=geo,
         compact=compact,
@@ -231,6 +240,10 @@ def publish_release(
             k = release.claim.k or release.parameters.get("k")
             verify(release.members.people, staged.path, k=k, audit=staged.audit, run=run).raise_if_broken()
         return staged.publish(overwrite=overwrite).renumbered()
+
+
+def _path(file: str | Path | None) -> Path | None:
+    return None if file is None else Path(file)
 
 
 def _publish(

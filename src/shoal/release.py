@@ -49,15 +49,19 @@ class Members:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Release(Displayed):
-    """A set of records, each a time-ordered sequence of boxes or points.
+    """A set of records, each a sequence of boxes or points in order of time.
 
     The rows of record r are those of `layout` (`Boxes` or `Points`) from `offsets[r]` to `offsets[r+1]`. `frame` is the
-    grid that the data were read with; points are not on it. `parameters` are the public ones. `samples` counts the
-    original samples that are inside the records (of points: the points), `suppressed` those left out, `created` the
-    points that are no fix of anybody, `discarded` the traces that are not published. `seeded` says that noise came from
-    a seed. `members` is there only between a method and the writer; a release that was read from a file has none, and
-    knows its counts to two digits only. `multiplicity`, where given, is the number of users published as each record
-    (compact releases).
+    grid that the data was read with; points are not on it. `method`, `parameters` and `claim` are written into the
+    file.
+
+    `samples` is the number of original samples inside the records (for points: the number of points). `suppressed` is
+    the number of samples that were left out, `created` the number of points that are nobody's fix, and `discarded` the
+    number of traces that are not published. A release that was read from a file knows these counts to two digits only.
+    `seeded` says that noise came from a seed.
+
+    `members` says who is in which record. It exists only between a method and the writer; a release that was read from
+    a file has none. `multiplicity`, in compact releases, is the number of users published as each record.
     """
 
     offsets: NDArray[np.int64]

@@ -25,24 +25,24 @@ __all__ = ["LOCAL", "Run"]
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Run:
-    """How work is carried out: the one object that every function with long work takes as `run`.
+    """How work is carried out. Every function with long work takes such an object as `run`.
 
     Parameters
     ----------
     threads
-        How many threads to use; None for all cores that the process may use.
+        The number of threads; None for all cores that the process may use.
     memory
-        How many bytes the process may take; None for what is free.
+        The most bytes that the process may take; None for what is free.
     work_dir
-        The folder for private spill files; None for the system's temporary folder, or that of an output.
+        The folder for private temporary files; None for the folder of the output, or the system's temporary folder.
     progress
-        What draws the stages of the work; silent by default.
+        The object that draws the progress of the work; by default nothing is drawn.
     store
-        What keeps finished parts, so that an interrupted run can continue; keeps nothing by default.
+        The object that keeps finished parts, so that an interrupted run can continue; by default nothing is kept.
     engine
-        What carries out the parts of `map`: threads of this process.
+        The object that carries out the parts of `map`; by default threads of this process.
 
-    Guarantee: results are the same, to the byte, whatever these are.
+    Guarantee: these settings never change a result, not even a byte of it.
 
     >>> Run(threads=2).workers
     2

@@ -23,13 +23,15 @@ __all__ = ["Traces"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Traces(Displayed):
-    """The fixes of all people, trace after trace, with the precise places and times that the grid does not keep.
+    """The fixes of all people, trace after trace, with exact places and times.
+
+    Make one with `shoal.read_traces`.
 
     `offsets` (int64, T+1) says where each trace starts in `ms` (UTC milliseconds), `lng`, `lat` (WGS84 degrees). The
-    fixes of a trace are sorted by (ms, lng, lat) and distinct. A person has one trace, or several where long gaps
-    split it: `users[t]` is the index of trace t's person in `labels`, the original identifiers, which are private;
-    traces are sorted by person, then time. `frame` is the grid that goes with the data, to compare points with
-    boxes; the fixes are not on it. Make one with `shoal.read_traces`.
+    fixes of a trace are distinct and sorted by (ms, lng, lat). A person has one trace, or several if long gaps split
+    it. `users[t]` is the index of trace t's person in `labels`, the original identifiers, which are private. Traces are
+    sorted by person, then by time. `frame` is a grid on which points can be compared with boxes; the fixes are not on
+    it.
     """
 
     offsets: NDArray[np.int64]

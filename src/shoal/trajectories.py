@@ -25,11 +25,12 @@ __all__ = ["Trajectories", "build"]
 class Trajectories(Displayed):
     """The samples of all people, user after user, in canonical order.
 
-    `offsets` (int64, U+1) says where each user's samples start in `t`, `x`, `y` (int32 granules of `frame`);
-    a user's samples are distinct and sorted by (t, x, y). Users are sorted by (number of samples, samples):
-    the index of a user is their canonical rank, so breaking ties by index is independent of labels and of the
-    order of the input. `labels` are the original identifiers, private, in the same order.
-    Make one with `shoal.read` or `shoal.from_pandas`; `build` establishes the invariants.
+    Make one with `shoal.read` or `shoal.from_pandas`.
+
+    `offsets` (int64, U+1) says where each user's samples start in `t`, `x`, `y` (int32 granules of `frame`). A user's
+    samples are distinct and sorted by (t, x, y). Users are sorted by their number of samples, then by the samples. So
+    ties that are broken by the index of a user do not depend on labels or on the order of the input. `labels` are the
+    original identifiers in the same order; they are private. `account` counts the rows that were read and dropped.
     """
 
     offsets: NDArray[np.int64]

@@ -17,25 +17,32 @@ __all__ = ["anonymize"]
 
 
 def anonymize(
-    *paths: Annotated[Path, Parameter(help="INPUT... OUTPUT: files, folders or globs to read; last, the release.")],
-    method: Annotated[str, Parameter(help="How to hide people; shoal methods describes the choices.")] = DEFAULT,
-    audit: Annotated[Path | None, Parameter(help="Private file: who is in which record.")] = None,
-    run_record: Annotated[Path | None, Parameter(help="Private file: settings, exact counts, cleaning.")] = None,
+    *paths: Annotated[Path, Parameter(help="The files, folders or globs to read; last, the release to write.")],
+    method: Annotated[
+        str, Parameter(help="The method that hides people; the command shoal methods lists them.")
+    ] = DEFAULT,
+    settings: MethodSettings = MethodSettings(),  # noqa: B008  frozen
+    audit: Annotated[Path | None, Parameter(help="Write a private file that says who is in which record.")] = None,
+    run_record: Annotated[
+        Path | None, Parameter(help="Write a private file with settings, exact counts and dropped rows.")
+    ] = None,
     ledger: Annotated[
-        Path | None, Parameter(help="Private book of releases: refuse people who are in an earlier one of it.")
+        Path | None, Parameter(help="Private file that remembers who was published; releasing them again is refused.")
     ] = None,
     allow_overlap: Annotated[
-        bool, Parameter(help="Publish people of earlier releases too; say among how many they are hidden in all.")
+        bool, Parameter(help="With --ledger: publish them again all the same, and print how well they stay hidden.")
     ] = False,
-    seed: Annotated[int | None, Parameter(help="Fix the pseudonyms, for research: weakens the claim.")] = None,
-    overwrite: Annotated[bool, Parameter(help="Replace an existing OUTPUT.")] = False,
-    geo: Annotated[bool, Parameter(help="Add the boxes as WGS84 polygons (GeoParquet).")] = False,
-    compact: Annotated[bool, Parameter(help="Publish identical records once, with a count.")] = False,
-    dry_run: Annotated[bool, Parameter(help="Read, estimate time and memory, and stop.")] = False,
+    seed: Annotated[
+        int | None,
+        Parameter(help="Make random draws repeatable, for research. Only k-anonymity is still claimed then."),
+    ] = None,
+    overwrite: Annotated[bool, Parameter(help="Replace files that exist already.")] = False,
+    geo: Annotated[bool, Parameter(help="Add a column with the boxes as WGS84 polygons (GeoParquet).")] = False,
+    compact: Annotated[bool, Parameter(help="Write identical records once, with a count.")] = False,
+    dry_run: Annotated[bool, Parameter(help="Only read the input and estimate time and memory.")] = False,
     resume: Annotated[
-        bool, Parameter(help="Keep finished parts if interrupted; continue from parts that are already finished.")
+        bool, Parameter(help="Keep finished work if the run is interrupted, and continue from it next time.")
     ] = False,
-    settings: MethodSettings = MethodSettings(),  # noqa: B008  frozen
     reading: Reading = Reading(),  # noqa: B008  frozen
     running: Running = Running(),  # noqa: B008  frozen
 ) -> int:

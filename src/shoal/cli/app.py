@@ -29,12 +29,12 @@ def _worth_showing(default: Any) -> str | None:
 
 app = App(
     name="shoal",
-    help="Publish people's trajectories so that everyone is hidden among at least k, and prove it on the file.",
+    help="Publish people's trajectories so that everyone is hidden among at least k people, and prove it on the file.",
     version=shoal.__version__,
     default_parameter=Parameter(negative=(), show_default=_worth_showing),
     help_format="plaintext",
     suppress_keyboard_interrupt=False,
-    help_epilogue="Start with: shoal demo",
+    help_epilogue="Start with: shoal demo. Each command has examples: shoal anonymize --help",
 )
 app.meta.suppress_keyboard_interrupt = False
 # The texts are here and not at the functions, so that `--help` imports no command.
@@ -42,100 +42,133 @@ _COMMANDS = {
     "demo": (
         (
             "Show all steps on a generated town, in ./shoal-demo/.\n\n"
-            "Generates a town, shows how exposed its people are, hides them among k and verifies the release."
+            "The command generates a town and measures how exposed its people are. Then it hides each person among at "
+            "least k people and verifies the release."
         ),
         "[OPTIONS]",
-        "shoal demo",
+        ("shoal demo", "shoal demo --users 1000 --k 5"),
     ),
     "synth": (
-        "Generate people: call records or GPS fixes.\n\nHomes, work, trips and calls of people who do not exist.",
+        (
+            "Generate data to try shoal on: call records or GPS fixes of people who do not exist.\n\n"
+            "The people have homes, work places, trips and calls. The same seed always gives the same file."
+        ),
         "OUTPUT [OPTIONS]",
-        "shoal synth people.parquet --users 10000 --seed 1",
+        (
+            "shoal synth people.parquet --users 10000 --seed 1",
+            "shoal synth fixes.parquet --users 200 --kind gps --scene town --days 7 --seed 1",
+        ),
     ),
     "inspect": (
         (
             "Show what is in a file and whether it can be read.\n\n"
-            "Users, samples, period, area, and what would be dropped and why. Places and times are given roughly "
-            "(tenths of a degree, whole days); nobody's own data is shown."
+            "The command shows the number of users and samples, the period and the area. It also shows how many rows "
+            "would be dropped, and why. Places are rounded to tenths of a degree and times to whole days. No single "
+            "person's data is shown."
         ),
         "INPUT... [OPTIONS]",
-        "shoal inspect events.csv.gz --tz Africa/Dakar",
+        (
+            "shoal inspect events.csv.gz --tz Africa/Dakar",
+            "shoal inspect calls.csv --columns user=msisdn,time=start_time,cell=location_id --cells cells.csv",
+        ),
     ),
     "measure": (
         (
             "Measure how exposed people are before publishing, and how hard they are to hide.\n\n"
-            "--k: the k-gap, how far a person's samples must be stretched to look like k-1 others, for several k; "
-            "why (space or time, all samples or a few), and what blurring everybody alike would do. --unicity: how "
-            "many people are unique from 1 to 10 random points known of them, a place and a time each, at several "
-            "resolutions; with 95 % intervals. Only aggregates are shown; the table that --k saves names people."
+            "--k measures the k-gap: how far a person's samples must be stretched, in space and time, until the person "
+            "looks like k-1 others. It also shows why (space or time, all samples or a few) and what happens if "
+            "everybody's data is made coarser in the same way. --unicity counts the people who are unique if somebody "
+            "knows 1 to 10 random points of them. A point is a place and a time. Give --k, --unicity or both. Only "
+            "totals, shares and averages are shown. The table that --k saves names people: keep it private."
         ),
         "INPUT... --k K,… | --unicity [OPTIONS]",
-        "shoal measure events.parquet --k 2,5,10 --output gaps.parquet --plots figures --tz Africa/Dakar",
+        (
+            "shoal measure events.parquet --k 2,5,10 --output gaps.parquet --plots figures --tz Africa/Dakar",
+            "shoal measure events.parquet --unicity --points 1,2,4 --resolution native,1km/1h --tz Africa/Dakar",
+        ),
     ),
     "anonymize": (
         (
             "Make, verify and publish a release.\n\n"
-            "Reads events (user, time, place), hides everyone among at least k, writes OUTPUT and its manifest, and "
-            "verifies the written file against the input before it publishes. If the claim can't be shown, nothing is "
-            "published."
+            "The command reads events (user, time, place) and hides people with the chosen method; the default method "
+            "hides each person among at least k people. It writes the release into a private folder and verifies it "
+            "against the input. Only then it moves the release and its manifest to OUTPUT. If the claim can't be "
+            "shown, nothing is published."
         ),
         "INPUT... OUTPUT [OPTIONS]",
-        "shoal anonymize events.parquet release.parquet --k 5 --tz Africa/Dakar --audit audit.parquet",
+        (
+            "shoal anonymize events.parquet release.parquet --k 5 --tz Africa/Dakar --audit audit.parquet",
+            "shoal anonymize fixes.parquet smooth.parquet --method promesse --step 200m --split-gap 4h",
+        ),
     ),
     "methods": (
         "Describe the methods: what each does, what it claims, and its settings.",
         "[NAME] [OPTIONS]",
-        "shoal methods promesse",
+        ("shoal methods", "shoal methods promesse"),
     ),
     "verify": (
         (
             "Check a release against the original data, from the files alone.\n\n"
-            "Exits 0 if everything holds, 1 if something does not, 2 if it could not be checked. Give the reading "
-            "options that the release was made with. CRS, cell and slot are taken from the release, unless another "
-            "tool made it."
+            "The exit code is 0 if everything holds, 1 if something does not hold, and 2 if it could not be checked. "
+            "Use the same reading options as for the release (--tz, --min-samples …). CRS, cell and slot are taken "
+            "from the release. If another tool made the release, give --crs, --cell, --slot and --claim."
         ),
         "ORIGINAL... RELEASE [OPTIONS]",
-        "shoal verify events.parquet release.parquet --k 5 --tz Africa/Dakar --audit audit.parquet",
+        (
+            "shoal verify events.parquet release.parquet --k 5 --tz Africa/Dakar --audit audit.parquet",
+            "shoal verify events.parquet other.csv --crs EPSG:32628 --cell 100m --slot 60s --claim cover --k 5",
+        ),
     ),
     "attack": (
         (
             "Attack a release as an adversary would, and the raw data for comparison.\n\n"
-            "Draws victims, gives the adversary what the attack says they know, and shows how often they win, how many "
-            "people are left, and what was promised. Exits 1 if the release breaks its promise. Give the reading "
-            "options that the release was made with; for another tool's release, with the box columns only, also "
-            "--crs, --cell and --slot. A saved table holds only aggregates."
+            "The command draws victims at random and gives the adversary some knowledge about each of them, such as "
+            "four known points. It shows how often the adversary finds the victim, how many people remain as "
+            "candidates, and what was promised. The exit code is 0 if the release kept its promise, 1 if an attack "
+            "shows that it did not, and 2 if the attack could not be played. Use the same reading options as for the "
+            "release (--tz, --min-samples …). If another tool made the release, also give --crs, --cell and --slot. "
+            "A saved table holds only totals, shares and averages."
         ),
         "ORIGINAL... RELEASE [OPTIONS]",
-        "shoal attack events.parquet release.parquet --attack points --points 4 --tz Africa/Dakar",
+        (
+            "shoal attack events.parquet release.parquet --attack points --points 4 --tz Africa/Dakar",
+            "shoal attack events.parquet release.parquet --attack all --audit audit.parquet --output attacks.csv",
+        ),
     ),
     "evaluate": (
         (
             "Measure how useful a release still is.\n\n"
-            "Range queries, the distance of published points from the original route (with --audit), and "
-            "compression, as Promesse measures them; of a box, its middle counts. Give the reading options that the "
-            "release was made with. Only aggregates are shown or saved."
+            "The command measures three things, as Promesse does: the error of range queries, the distance of "
+            "published points from the original route (needs --audit), and compression. A range query asks how many "
+            "traces pass through a square during some time. A box counts as one point, its middle. Use the same "
+            "reading options as for the release (--tz, --split-gap …). Only totals, shares and averages are shown or "
+            "saved."
         ),
         "ORIGINAL... RELEASE [OPTIONS]",
-        "shoal evaluate events.parquet release.parquet --split-gap 4h --audit audit.parquet --tz Asia/Shanghai",
+        ("shoal evaluate fixes.parquet release.parquet --split-gap 4h --audit audit.parquet --tz Asia/Shanghai",),
     ),
     "compare": (
         (
             "Run several methods on the same people and show them side by side.\n\n"
-            "What each claims, how much precision it costs people (k-scale, Eq. 4; sides and durations of the boxes "
-            "that hold their samples), what is left out, time and memory. Nothing is published; a saved table holds "
-            "only aggregates."
+            "For each method the table shows the claim, the loss of precision, the share of samples that are left out, "
+            "the time and the memory. Precision is measured on the boxes that hold people's samples: their cost "
+            "(k-scale, Eq. 4), sides and durations. Point methods get a table of their own, so they can't be compared "
+            "with box methods in one run. Nothing is published. A saved table holds only totals, shares and averages."
         ),
         "INPUT... [OPTIONS]",
-        "shoal compare events.parquet --methods shoal,k-scale,k-scale:marginal --k 2,5,10 --output table.csv",
+        (
+            "shoal compare events.parquet --methods shoal,k-scale,k-scale:marginal --k 2,5,10 --output table.csv",
+            "shoal compare fixes.parquet --methods raw,promesse:200m --split-gap 4h",
+        ),
     ),
 }
-for _name, (_text, _usage, _example) in _COMMANDS.items():
+for _name, (_text, _usage, _examples) in _COMMANDS.items():
     app.command(
         f"shoal.cli.{_name}:{_name}",
         name=_name,
         help=_text,
         usage=f"Usage: shoal {_name} {_usage}",
-        help_epilogue=f"Example: {_example}",
+        help_epilogue="\n".join(f"Example: {example}" for example in _examples),
     )
 
 _BARE: dict[str, Any] = {"result_action": "return_value", "exit_on_error": False, "print_error": False}
@@ -145,7 +178,9 @@ _READS = {"anonymize", "attack", "compare", "evaluate", "inspect", "measure", "v
 @app.meta.default
 def _launch(
     *tokens: Annotated[str, Parameter(show=False, allow_leading_hyphen=True)],
-    config: Annotated[Path | None, Parameter(help="TOML file: [read] and one table per command.")] = None,
+    config: Annotated[
+        Path | None, Parameter(help="TOML file with flags: [read] for reading, [anonymize] etc. for commands.")
+    ] = None,
 ) -> int | None:
     layers = []
     if config is not None:

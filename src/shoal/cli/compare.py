@@ -44,16 +44,17 @@ _POINTS_HEADER = (
 
 
 def compare(
-    *paths: Annotated[Path, Parameter(help="INPUT...: files, folders or globs to read.")],
+    *paths: Annotated[Path, Parameter(help="The files, folders or globs to read.")],
     methods: Annotated[
         str,
         Parameter(
-            help="Methods, separated by commas; a variant after a colon: k-scale:full. Points: raw,promesse:200m …"
+            help="The methods, with commas; a variant follows a colon: k-scale:full. "
+            "For GPS fixes, e.g. raw,promesse:200m; raw is the data without any method."
         ),
     ] = "shoal,k-scale",
-    k: Annotated[str, Parameter(help="One or several k, with commas.")] = "2",
-    queries: Annotated[int, Parameter(help="Points: how many range queries to draw.")] = 1000,
-    seed: Annotated[int, Parameter(help="Points: the seed of the range queries.")] = 0,
+    k: Annotated[str, Parameter(help="One k, or several with commas.")] = "2",
+    queries: Annotated[int, Parameter(help="Point methods: how many range queries to draw.")] = 1000,
+    seed: Annotated[int, Parameter(help="Point methods: the seed of the range queries.")] = 0,
     output: Annotated[Path | None, Parameter(help="Save the table: .csv, .json or .parquet.")] = None,
     overwrite: Annotated[bool, Parameter(help="Replace an existing table.")] = False,
     reading: Reading = Reading(),  # noqa: B008  frozen

@@ -20,9 +20,9 @@ __all__ = ["demo"]
 
 def demo(
     *,
-    folder: Annotated[Path, Parameter(help="Where to leave the files.")] = Path("shoal-demo"),
-    users: Annotated[int, Parameter(help="How many people.")] = 3000,
-    k: Annotated[int, Parameter(help="Hide everyone among k.")] = 3,
+    folder: Annotated[Path, Parameter(help="The folder for the files.")] = Path("shoal-demo"),
+    users: Annotated[int, Parameter(help="How many people to generate.")] = 3000,
+    k: Annotated[int, Parameter(help="Hide each person among at least k people.")] = 3,
     running: Running = Running(),  # noqa: B008  frozen
 ) -> int:
     """Generate a town, measure its exposure, anonymize it and verify the release, with explanations."""
@@ -37,24 +37,24 @@ def demo(
     with working(running) as run:
         synthesize(events, users=users, scene="town", seed=1, overwrite=True, run=run)
         people = read(events, run=run)
-    say(f"   {people.samples:,} calls; each says who, when and at which antenna. Names are already numbers.")
+    say(f"   {people.samples:,} calls: who, when and at which antenna. Numbers already replace the names.")
 
     (four,) = unicity(people, points=4)
-    say("2. Is that anonymous? Four calls that somebody happens to know of, to the hour and kilometre,")
-    say(f"   single out {four.share:.0%} of the people, and with them everything else they did.")
+    say("2. Is that anonymous? Suppose somebody knows four calls of a person, to the hour and the kilometre.")
+    say(f"   They single out {four.share:.0%} of the people, and learn everything else these people did.")
 
-    say(f"3. So we hide everyone among {k}: merge people who move alike into common boxes of space and time.")
+    say(f"3. So we hide everyone among {k} people: those who move alike are merged into boxes of space and time.")
     with working(running) as run:
         done = publish(events, release, Shoal(k=k), audit=audit, overwrite=True, run=run)
     of = done.figures()
     say(f"   {of['records']:,} records; half of the boxes are smaller than {of['side_m_median'] / 1000:.1f} km")
     say(f"   and shorter than {of['duration_s_median'] / 3600:.1f} hours. No call was left out, none invented.")
-    say("4. Does it hold? Checked on the written file, by a verifier that uses nothing of the methods:")
+    say("4. Does it hold? The verifier checks the written file. It uses no code of the methods. It says:")
     for message in done.verdict.messages if done.verdict else ():
         say(f"   {message}")
     say()
-    say(f"The release:  {release} and its manifest (to give away; opens in pandas, DuckDB, QGIS …)")
-    say(f"Private:      {events} and {audit} (who is in which record; keep them)")
+    say(f"The release:  {release} and its manifest (to hand out; pandas, DuckDB and QGIS open it)")
+    say(f"Private:      {events} and {audit} (the calls, and who is in which record: keep them secret)")
     say(f"Check it:     shoal verify {events} {release} --k {k} --audit {audit}")
     say(f"Your data:    shoal anonymize YOURS.csv release.parquet --k {k}")
     if running.json:

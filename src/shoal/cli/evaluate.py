@@ -17,9 +17,11 @@ __all__ = ["evaluate"]
 
 
 def evaluate(
-    *paths: Annotated[Path, Parameter(help="ORIGINAL... RELEASE: what the release was made of; last, the release.")],
-    audit: Annotated[Path | None, Parameter(help="The private audit file: without it no spatial error.")] = None,
-    run_record: Annotated[Path | None, Parameter(help="The private run record: how long the method took.")] = None,
+    *paths: Annotated[Path, Parameter(help="The files that the release was made from; last, the release.")],
+    audit: Annotated[Path | None, Parameter(help="The private audit file; needed for the spatial error.")] = None,
+    run_record: Annotated[
+        Path | None, Parameter(help="The private run record; needed for the time of the method.")
+    ] = None,
     queries: Annotated[int, Parameter(help="How many range queries to draw.")] = 1000,
     seed: Annotated[int, Parameter(help="Seed of all draws: the same seed gives the same figures.")] = 0,
     output: Annotated[Path | None, Parameter(help="Save the figures: .csv, .json or .parquet.")] = None,
@@ -49,7 +51,7 @@ def evaluate(
     if running.json:
         show_json({"ok": True, **found.to_dict()})
         return 0
-    show_table(f"What is left in {paths[-1].name}", found.table())
+    show_table(f"How useful {paths[-1].name} still is", found.table())
     if found.spatial_error_m is None:
         show("Spatial error not measured: give the audit file, --audit.")
     return 0

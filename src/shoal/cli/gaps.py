@@ -105,7 +105,7 @@ def show_gaps(found: Exposure) -> None:
     """Print the figures and what they mean."""
     gaps = found.gaps
     show(f"How hard people are to hide among k: k-gaps of {len(gaps.users):,} of {len(gaps.people):,} people")
-    show("(0: hidden already, 1: nothing alike; of ten people one is below the first figure, one above the last)")
+    show("(0: hidden already; 1: nothing in common. One person in ten is below the 10 % figure, one above the 90 %.)")
     show(f"{'k':>6}  {'10 %':>6}  {'median':>6}  {'mean':>6}  {'90 %':>6}  {'hidden':>7}  stretched on average by")
     for row in found.by_k():
         figures = "  ".join(f"{row[name]:6.3f}" for name in ("tenth", "median", "mean", "nine_tenths"))
@@ -116,7 +116,7 @@ def show_gaps(found: Exposure) -> None:
     show()
     levels = [(resolution_text(level.space_m, level.time_s), f"{level.share:.1%}") for level in found.levels]
     if levels:
-        show_table(f"Blurred alike to, and hidden among {found.levels[0].k}", levels)
+        show_table(f"Hidden among {found.levels[0].k} if everybody's data is made coarser to", levels)
         show()
     related = [(_WORDS[name], _of(one["pearson"])) for name, one in found.correlations.items()]
     if related:
@@ -129,16 +129,16 @@ def show_gaps(found: Exposure) -> None:
 def _show_why(why: dict[str, Any]) -> None:
     rows = [
         ("time costs more than space for", _percent(why["time_dominates"])),
-        ("time is four fifths of it or more for", _percent(why["time_four_fifths"])),
-        ("heavy tail of the part of time for", _percent(why["tail_heavy"]["time"])),
-        ("heavy tail of the part of space for", _percent(why["tail_heavy"]["space"])),
-        ("unevenness (Gini) of the part of time, median", _of(why["gini_median"]["time"])),
-        ("unevenness (Gini) of the part of space, median", _of(why["gini_median"]["space"])),
+        ("time is 80 % of the k-gap or more for", _percent(why["time_four_fifths"])),
+        ("heavy tail in time (a few samples cost far more) for", _percent(why["tail_heavy"]["time"])),
+        ("heavy tail in space (a few samples cost far more) for", _percent(why["tail_heavy"]["space"])),
+        ("unevenness over samples in time (Gini), median", _of(why["gini_median"]["time"])),
+        ("unevenness over samples in space (Gini), median", _of(why["gini_median"]["space"])),
     ]
     show_table(f"Why (k = {why['k']}; samples of {why['people']:,} people)", rows)
     unknown = why["tail_unknown"]
     if unknown["time"] or unknown["space"]:
-        show(f"  no tail can be told for {unknown['time']:,} (time) and {unknown['space']:,} (space) of them")
+        show(f"  the tail can't be computed for {unknown['time']:,} (time) and {unknown['space']:,} (space) of them")
 
 
 def _figures(gaps: Gaps, column: int) -> dict[str, Any]:
@@ -166,26 +166,24 @@ def _meaning(found: Exposure) -> list[str]:
     k, hidden = least["k"], least["hidden"]
     others = "one other person" if k == 2 else f"{k - 1} others"
     if hidden == 0:
-        first = f"Nobody is the same as {others} as the data stands: replacing names hides nobody among {k}."
+        first = f"In the data as it is, nobody looks the same as {others}: replacing names hides nobody among {k}."
     else:
-        first = (
-            f"{hidden:.1%} of the people are the same as {others} as the data stands; the rest are hidden by nothing."
-        )
+        first = f"In the data as it is, {hidden:.1%} of the people look the same as {others}; nothing hides the rest."
     by = f"{least['space_km']:.2f} km and {least['time_min']:.0f} min"
     lines = [
         first,
         f"To look like {others}, a person's samples must be stretched by {by} on average.",
-        "It is an average: a person is hidden only when their hardest sample is, and those decide the price.",
+        "This is an average. A person is hidden only if all their samples are, so the hardest samples decide the cost.",
     ]
     if found.levels:
         coarse = found.levels[-1]
         lines.append(
-            f"Blurring everybody alike, even to {resolution_text(coarse.space_m, coarse.time_s)}, "
+            f"If everybody's data is made coarser, even to {resolution_text(coarse.space_m, coarse.time_s)}, this "
             f"hides {coarse.share:.1%} among {k}."
         )
     lines += [
-        "A small k-gap says that a precise release is within reach, not that the data may be published as it is.",
-        "Publish one in which everyone is hidden: shoal anonymize INPUT release.parquet --k 5",
+        "A small k-gap means that a precise release is possible. It does not mean that the data is safe as it is.",
+        "Publish a release in which everyone is hidden: shoal anonymize INPUT release.parquet --k 5",
     ]
     return lines
 

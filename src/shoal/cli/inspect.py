@@ -17,7 +17,7 @@ __all__ = ["inspect"]
 
 
 def inspect(
-    *paths: Annotated[Path, Parameter(help="Files, folders or globs.")],
+    *paths: Annotated[Path, Parameter(help="The files, folders or globs to read.")],
     reading: Reading = Reading(),  # noqa: B008  frozen
     running: Running = Running(),  # noqa: B008  frozen
 ) -> int:

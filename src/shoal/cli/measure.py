@@ -30,24 +30,30 @@ _SAMPLE = 1000
 
 
 def measure(
-    *paths: Annotated[Path, Parameter(help="INPUT...: files, folders or globs to read.")],
-    k: Annotated[str | None, Parameter(help="How hard people are to hide among k: one or several, 2,5,10.")] = None,
-    unicity: Annotated[bool, Parameter(help="How many people are unique from a few points known of them.")] = False,
+    *paths: Annotated[Path, Parameter(help="The files, folders or globs to read.")],
+    k: Annotated[
+        str | None, Parameter(help="Measure how hard people are to hide among k people; several k with commas.")
+    ] = None,
+    unicity: Annotated[
+        bool, Parameter(help="Count the people who are unique if a few points of them are known.")
+    ] = False,
     points: Annotated[
-        str, Parameter(help="How many points are known: one or several numbers.")
+        str, Parameter(help="--unicity: how many points are known; several numbers with commas.")
     ] = "1,2,3,4,5,6,7,8,9,10",
     resolution: Annotated[
-        str, Parameter(help="How exactly they are known: length/duration, several with commas; native is the grid.")
+        str,
+        Parameter(help="--unicity: how exactly points are known, as length/duration; native is the grid of the data."),
     ] = "native,1km/1h",
     sample: Annotated[
-        int | None, Parameter(help="How many people to look at, drawn at random; else all, for --unicity 1000.")
+        int | None, Parameter(help="How many people to draw at random; by default all for --k, 1000 for --unicity.")
     ] = None,
     seed: Annotated[int, Parameter(help="Seed of all draws: the same seed gives the same figures.")] = 0,
     output: Annotated[
-        Path | None, Parameter(help="Save the table: .csv, .json or .parquet. That of --k names people: it is private.")
+        Path | None,
+        Parameter(help="Save the table: .csv, .json or .parquet. With --k it names people: keep it secret."),
     ] = None,
-    plots: Annotated[Path | None, Parameter(help="Draw the k-gaps: a folder for SVG files.")] = None,
-    overwrite: Annotated[bool, Parameter(help="Replace what is there.")] = False,
+    plots: Annotated[Path | None, Parameter(help="--k: the folder for pictures of the k-gaps, as SVG files.")] = None,
+    overwrite: Annotated[bool, Parameter(help="Replace files that exist already.")] = False,
     reading: Reading = Reading(),  # noqa: B008  frozen
     running: Running = Running(),  # noqa: B008  frozen
 ) -> int:
@@ -138,7 +144,7 @@ def _show_unicity(rows: tuple[Unicity, ...], users: int) -> None:
     """Print a line for each number of points, a column for each resolution, and what the figures mean."""
     resolutions = list(dict.fromkeys((row.space_m, row.time_s) for row in rows))
     cell = {(row.points, row.space_m, row.time_s): row for row in rows}
-    show(f"People whom nobody else looks like, of {rows[0].people:,} drawn from {users:,} (95 % interval)")
+    show(f"The share of unique people among {rows[0].people:,} drawn from {users:,} (95 % interval)")
     show("  ".join(["points", *(f"{resolution_text(*one):>24}" for one in resolutions)]))
     for p in dict.fromkeys(row.points for row in rows):
         figures = (_share(cell[p, *one]) for one in resolutions)
@@ -160,14 +166,16 @@ def _meaning(rows: tuple[Unicity, ...]) -> list[str]:
     points = "one point" if telling.points == 1 else f"{telling.points} points"
     lines = [
         f"Somebody who knows {points} of a person (a place and a time each, to {resolution_text(*_of(telling))}) finds",
-        f"{low:.0%} to {high:.0%} of the people in this data, whatever their names are replaced by, and with them",
-        "everything else that is recorded of them. Replacing names does not protect these people.",
+        f"{low:.0%} to {high:.0%} of the people in this data, even if numbers replace their names. They also learn",
+        "everything else that is recorded about these people. Replacing names does not protect them.",
     ]
     if telling.share < 0.01:
-        lines[2] = "everything else that is recorded of them. More points, or more exact ones, may single out more."
-    lines.append("Publish a release in which everyone is hidden among k: shoal anonymize INPUT release.parquet --k 5")
+        lines[2] = (
+            "everything else that is recorded about these people. More points, or more exact ones, may find more."
+        )
+    lines.append("Publish a release that hides everyone among k people: shoal anonymize INPUT release.parquet --k 5")
     if any(row.fewer for row in rows):
-        lines.append("Some people have fewer points than that; they are known by all they have.")
+        lines.append("Some people have fewer points than that. For them, all their points are known.")
     return lines
 
 

@@ -21,10 +21,10 @@ _HEADER = ("method", "claim", "works on", "what it does")
 
 
 def methods(
-    name: Annotated[str | None, Parameter(help="The method to describe; all of them, briefly, if not given.")] = None,
+    name: Annotated[str | None, Parameter(help="The method to describe in full; if not given, all are listed.")] = None,
     /,
     *,
-    json: Annotated[bool, Parameter(help="Print JSON.")] = False,
+    json: Annotated[bool, Parameter(help="Print the result as JSON, for programs.")] = False,
 ) -> int:
     """Describe the methods."""
     chosen = METHODS.values() if name is None else [method_class(name)]
@@ -34,7 +34,8 @@ def methods(
         rows = [(method.name, str(method.example().claim), method.takes, method.about) for method in chosen]
         show_columns([_HEADER, *rows], left=_HEADER)
         show()
-        show(f"The default is {DEFAULT}. Describe one: shoal methods {DEFAULT}")
+        show("Claims are shown for example settings (k = 5). Samples are on a grid; fixes are exact places and times.")
+        show(f"The default is {DEFAULT}. To describe one method: shoal methods {DEFAULT}")
     else:
         _show(method_class(name))
     return 0
@@ -79,14 +80,17 @@ def _show(method: type[Method]) -> None:
     show(f"From {of['citation']}. It works on {of['takes']} and publishes {of['layout']}.")
     show()
     for title, text in (
-        (f"Its releases claim {method.example().claim}.", of["promise"]),
+        (
+            f"With the settings of the example below, its releases carry the claim {method.example().claim}.",
+            of["promise"],
+        ),
         ("An adversary can still:", of["still_possible"]),
     ):
         show(title)
         for line in wrap(text, _WIDTH):
             show(f"  {line}")
     show()
-    show("Settings, the same in Python, on the command line and in TOML:")
+    show("Settings, with the same names in Python, on the command line and in TOML:")
     for one in of["settings"]:
         default = "required" if one["required"] else f"default {one['default']}{one['unit'] or ''}"
         said = "not set by default" if one["default"] is None and not one["required"] else default

@@ -43,7 +43,7 @@ def _flag(kind: type[Settings], name: str) -> tuple[str, Any, Any]:
 
 
 def _flags_of_methods() -> list[tuple[str, Any, Any]]:
-    """Return a flag for each setting, grouped by the methods that have it; common ones if most methods do."""
+    """Return a flag for each setting, in the groups of the methods that have it; in no group if most methods do."""
     names = dict.fromkeys(name for method in METHODS.values() for name in method.model_fields)
     flags = []
     for name in names:
@@ -51,7 +51,7 @@ def _flags_of_methods() -> list[tuple[str, Any, Any]]:
         texts = {_help_of(method, name): method.name for method in having}
         text = next(iter(texts)) if len(texts) == 1 else " ".join(f"{of}: {said}" for said, of in texts.items())
         common = len(having) > len(METHODS) / 2
-        about = Parameter(help=text, group=None if common else [_GROUPS[method.name] for method in having])
+        about = Parameter(help=text) if common else Parameter(help=text, group=[_GROUPS[one.name] for one in having])
         flags.append((name, Annotated[str | None, about], field(default=None)))
     return flags
 
@@ -98,15 +98,15 @@ def read_options_of(reading: Any) -> ReadOptions:
 @Parameter(name="*", group=Group("Running", sort_key=60))
 @dataclass(frozen=True, kw_only=True)
 class Running:
-    """How to run; none of it changes a result."""
+    """How to run; none of these flags changes a result."""
 
-    threads: Annotated[int | None, Parameter(help="Threads to use; by default all cores.")] = None
+    threads: Annotated[int | None, Parameter(help="The number of threads; by default all cores.")] = None
     work_dir: Annotated[
-        Path | None, Parameter(help="Folder for private spill files; by default beside the output.")
+        Path | None, Parameter(help="The folder for private temporary files; by default beside the output.")
     ] = None
-    memory: Annotated[str | None, Parameter(help="Memory to use, e.g. 8GB; by default what is free.")] = None
-    quiet: Annotated[bool, Parameter(help="No progress.")] = False
-    json: Annotated[bool, Parameter(help="Print JSON.")] = False
+    memory: Annotated[str | None, Parameter(help="The most memory to use, e.g. 8GB; by default what is free.")] = None
+    quiet: Annotated[bool, Parameter(help="Show no progress bars.")] = False
+    json: Annotated[bool, Parameter(help="Print the result as JSON, for programs.")] = False
 
     @property
     def memory_bytes(self) -> int | None:

@@ -18,17 +18,21 @@ def synth(
     output: Annotated[Path, Parameter(help="The file to write: .parquet, .csv or .csv.gz.")],
     /,
     *,
-    users: Annotated[int, Parameter(help="How many people.")] = 10_000,
-    kind: Annotated[Literal["cdr", "gps"], Parameter(help="Call records or GPS fixes.")] = "cdr",
-    scene: Annotated[Literal["town", "nation"], Parameter(help="Where they live.")] = "nation",
-    days: Annotated[int, Parameter(help="How many days.")] = 14,
-    samples: Annotated[float | None, Parameter(help="Mean samples per person; by default as the papers'.")] = None,
-    start: Annotated[str, Parameter(help="The first day.")] = "2026-01-05",
+    users: Annotated[int, Parameter(help="How many people to generate.")] = 10_000,
+    kind: Annotated[Literal["cdr", "gps"], Parameter(help="cdr: call records at antennas. gps: GPS fixes.")] = "cdr",
+    scene: Annotated[
+        Literal["town", "nation"], Parameter(help="Where the people live: in one town, or in a nation of many towns.")
+    ] = "nation",
+    days: Annotated[int, Parameter(help="How many days of data.")] = 14,
+    samples: Annotated[
+        float | None, Parameter(help="cdr: mean number of calls per person; by default 144 in 14 days.")
+    ] = None,
+    start: Annotated[str, Parameter(help="The first day, as YYYY-MM-DD.")] = "2026-01-05",
     seed: Annotated[int, Parameter(help="The same seed gives the same people.")] = 0,
     overwrite: Annotated[bool, Parameter(help="Replace an existing file.")] = False,
     running: Running = Running(),  # noqa: B008  frozen
 ) -> int:
-    """Generate people."""
+    """Generate people and write their events."""
     with working(running) as run:
         synthesize(
             output,

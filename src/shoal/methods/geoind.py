@@ -58,16 +58,19 @@ class GeoIndistinguishability(PointMethod):
     Parameters
     ----------
     epsilon
-        Per metre: two places d metres apart are told apart by a factor of at most exp(d·ε). Text is taken too:
-        `"ln(4)/200"`.
+        ε per metre: a published point is at most exp(d·ε) times as likely for one true place as for another d metres
+        away. A number, or text such as `"ln(4)/200"`.
 
-    The noise is planar Laplace in the tangent plane of each place, so isotropic and of mean length 2/ε metres at
-    every latitude; results are snapped to the whole metres of the release's CRS. It comes from the operating system's
-    generator; only a seed, for research, makes it repeatable, and then nothing is claimed.
-    Guarantee: `geo-indistinguishability(ε)` for each point; a person loses ε for each of their points, `total_per_m`
-    for the person with the most. Not guaranteed: that places where people stay are hidden, because noise over many
-    fixes averages out.
-    Cost: linear, about a microsecond a fix; 24 bytes a point.
+    The noise is planar Laplace in the tangent plane of each place. It has a mean length of 2/ε metres and no preferred
+    direction, at every latitude. Results are rounded to whole metres of the release's CRS. The random numbers come from
+    the operating system. A seed, for research, makes the noise repeatable, and then nothing is claimed.
+
+    Guarantee: `geo-indistinguishability(ε)` for each point. A person loses ε for each of their points; `total_per_m` is
+    the loss of the person with the most points.
+
+    Not guaranteed: that places where people stay are hidden. The noise over many fixes averages out.
+
+    Cost: linear, about a microsecond a fix. Memory: 24 bytes a point.
 
     >>> import shoal
     >>> table = shoal.synthesize(users=5, kind="gps", scene="town", days=1, seed=1)
@@ -76,14 +79,17 @@ class GeoIndistinguishability(PointMethod):
     """
 
     name: ClassVar[str] = "geo-indistinguishability"
-    about: ClassVar[str] = "Publish every fix at a random place around the true one, by planar Laplace noise."
-    citation: ClassVar[str] = "Andrés et al. 2013, Geo-indistinguishability (compared with in Promesse, Sec. V)"
+    about: ClassVar[str] = "Publish every fix at a random place around the true one (planar Laplace noise)."
+    citation: ClassVar[str] = "Andrés et al. 2013, Geo-indistinguishability (a baseline in Promesse, Sec. V)"
     value_setting: ClassVar[str | None] = "epsilon"
     examples: ClassVar[dict[str, Any]] = {"epsilon": "ln(4)/200"}
     noisy: ClassVar[bool] = True
 
     epsilon: Annotated[float, checked(parse_epsilon)] = setting(
-        help="The noise, per metre, e.g. 0.01 or ln(4)/200.", public="epsilon_per_m", ge=1e-6, le=1.0
+        help="The privacy loss per metre, e.g. 0.01 or ln(4)/200; a smaller one means more noise.",
+        public="epsilon_per_m",
+        ge=1e-6,
+        le=1.0,
     )
 
     def make(self, traces: Traces, *, run: Run, seed: int | None = None) -> Release:

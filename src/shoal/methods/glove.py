@@ -36,17 +36,19 @@ class Glove(CrowdMethod):
     k
         The least number of people in a group.
     variant
-        `strict` (the paper's): a group of k or more is left alone, and fewer than k people who remain are left out.
-        `loose`: such a group may still take others in, and nobody is left out.
+        `strict` (as in the paper): groups of k or more take in nobody, and fewer than k people may be left out at the
+        end. `loose`: such groups may take in others, and nobody is left out.
     merge
-        How two groups become one: `k-merge` (finer as a rule, and true of every member), or `two-stage`, the paper's
-        own, whose boxes are true of the group but not of each of its members.
+        `k-merge`: every box holds a sample of every member; usually finer. `two-stage` (as in the paper): every box
+        holds a sample of some member, but not of each.
     max_span, max_duration
-        Leave out boxes that are wider, higher or longer than this, for the whole group; nothing is left out by
-        default. A number is metres or seconds; text has a unit: `"15km"`, `"6h"`.
+        Leave out boxes that are wider, higher or longer than this, for the whole group; by default nothing is left out.
+        A number is metres or seconds; text has a unit: `"15km"`, `"6h"`.
 
-    Guarantee: `k-anonymity(k)`; the very groups of the paper's Alg. 1, ties in canonical order, whatever threads,
-    labels or the order of the input. Cost: docs/benchmarks.md; memory is linear in the samples.
+    Guarantee: `k-anonymity(k)`. The groups are exactly those of GLOVE, Alg. 1, with ties broken by canonical order.
+    They do not depend on threads, labels or the order of the input.
+
+    Cost: see docs/benchmarks.md. Memory is linear in the number of samples.
 
     >>> import shoal
     >>> people = shoal.from_arrow(shoal.synthesize(users=50, days=2, seed=1))
@@ -56,7 +58,7 @@ class Glove(CrowdMethod):
 
     name: ClassVar[str] = "glove"
     about: ClassVar[str] = (
-        "Merge the two groups at least stretch effort again and again, until every group has k people."
+        "Merge the two groups that are cheapest to merge, again and again, until every group has k people."
     )
     citation: ClassVar[str] = "GLOVE, Sec. 6 and Alg. 1 (docs/papers/glove.md)"
     variants: ClassVar[dict[str, dict[str, Any]]] = {
@@ -68,16 +70,18 @@ class Glove(CrowdMethod):
     )
 
     variant: Literal["strict", "loose"] = setting(
-        "strict", help="strict (groups stop at k; a rest is left out) or loose (nobody is left out).", public="variant"
+        "strict",
+        help="strict: complete groups take in nobody, and a few people may be left out. loose: nobody is left out.",
+        public="variant",
     )
     merge: Literal["k-merge", "two-stage"] = setting(
-        "k-merge", help="How two groups become one: k-merge or two-stage (the paper's).", public="merge"
+        "k-merge", help="How groups become records: k-merge, or two-stage as in the paper.", public="merge"
     )
     max_span: Metres | None = setting(
-        None, unit="m", help="Leave out boxes that are wider or higher, e.g. 15km.", public="max_span_m", gt=0
+        None, unit="m", help="Leave out boxes that are wider or higher than this, e.g. 15km.", public="max_span_m", gt=0
     )
     max_duration: Seconds | None = setting(
-        None, unit="s", help="Leave out boxes that last longer, e.g. 6h.", public="max_duration_s", gt=0
+        None, unit="s", help="Leave out boxes that last longer than this, e.g. 6h.", public="max_duration_s", gt=0
     )
 
     @property

@@ -40,16 +40,19 @@ class KConcealment(CrowdMethod):
     k
         How many people are in every record, and how many records everyone is in.
     candidates
-        K, the number of nearest users by k-scale's proxy whose exact cost is computed; 100·k if not given.
+        The number of nearest people, by k-scale's proxy, whose exact cost is computed; by default 100·k.
 
-    The k-1 others of everyone are found by k-1 rounds of minimum-cost assignment, the first by the pair costs of
-    both, the others by what the whole record comes to cost. Boxes weigh all members alike (`members` objective),
-    so that they reveal nothing about the owner. The writer draws the owner at random (see `shoal.publishing.owners`),
-    so that each of a user's k records is their own with probability exactly 1/k.
+    The k-1 others of everyone are found by k-1 rounds of minimum-cost assignment. The first round uses the cost of the
+    pair for both people. The later rounds use the cost of the whole record. Boxes treat all members alike (`members`
+    objective), so they reveal nothing about the owner. The writer draws the owners at random (see
+    `shoal.publishing.owners`).
 
-    Guarantee: as said; records do not depend on threads, labels, the order of the input or a seed. What it does
-    not prevent: whoever intersects the k records of a person knows their movements better than from one.
-    Cost: O(users²) proxy distances, about users·K k-merges of pairs and 40·k·users of up to k.
+    Guarantee: `k-concealment(k)`. Each of a person's k records is their own with probability exactly 1/k. Records do
+    not depend on threads, labels, the order of the input or a seed.
+
+    Not guaranteed: somebody who intersects a person's k records learns more about their movements than from one record.
+
+    Cost: O(users²) proxy distances, about users·candidates k-merges of pairs and 40·k·users merges of up to k people.
 
     >>> import shoal
     >>> people = shoal.from_arrow(shoal.synthesize(users=50, days=2, seed=1))
@@ -59,13 +62,13 @@ class KConcealment(CrowdMethod):
 
     name: ClassVar[str] = "k-concealment"
     about: ClassVar[str] = (
-        "Put everyone into exactly k records of k people each, and let chance decide whose record is whose."
+        "Put everyone into exactly k records of k people each, and draw the owners of the records at random."
     )
     citation: ClassVar[str] = "this project (docs/methods/k-concealment.md)"
     less_memory: ClassVar[str] = "use fewer --candidates, a shorter --period or a smaller --bbox"
 
     candidates: int | None = setting(
-        None, help="How many nearest people are looked at; 100·k if not given.", public="candidates", ge=1
+        None, help="How many nearest people are considered as partners; by default 100·k.", public="candidates", ge=1
     )
 
     def make(self, people: Trajectories, *, run: Run) -> Release:

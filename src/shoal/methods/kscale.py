@@ -37,28 +37,32 @@ Picking = Literal["cost", "marginal"]
 
 
 class KScale(CrowdMethod):
-    """Merge people as the k-scale paper does: signature, Dice proxy, K = 100·k candidates, exact costs, nu-k-pick.
+    """Merge each person into the records of k-1 others, as k-scale does.
+
+    The steps are: a signature of each person, a proxy distance (Dice), the 100·k nearest people as candidates, exact
+    costs, and a constraint that decides who is merged with whom.
 
     Parameters
     ----------
     k
-        How many records everyone's samples must lie in.
+        The number of records that everyone's samples must lie in.
     constraint
-        `nu-k-pick` (k-scale, Alg. 1) and `k-pick` (kte-hide) claim `cover(k)`; `full` makes disjoint clusters of
+        `nu-k-pick` (k-scale, Alg. 1) and `k-pick` (kte-hide) claim `cover(k)`. `full` makes separate groups with
         identical records and claims `k-anonymity(k)`.
     candidates
-        K, the number of nearest users by the proxy whose exact cost is computed; 100·k if not given.
+        The number of nearest people, by the proxy, whose exact cost is computed; by default 100·k.
     picking
-        How users choose the records they are put into, with nu-k-pick only: `cost` (the paper's), by what the
-        record's owner would lose if merged with them alone, or `marginal`, by how much the owner's record gets
-        worse if it takes one more. `marginal` usually has less than half the total cost.
+        With nu-k-pick: people choose records by `cost` (as in the paper: the cost of a merge with that person alone),
+        or `marginal` (how much the record gets worse with one more person; usually less than half the total cost).
     max_members
-        The most others a record may hold, k-1 or more, with nu-k-pick only: 2(k-1) for `marginal`, no limit for
-        `cost` if not given.
+        With nu-k-pick: the most other people that a record may hold, at least k-1. By default there is no limit for
+        `cost`, and 2(k-1) for `marginal`.
 
-    Guarantee: as claimed; records do not depend on threads, labels or the order of the input. `cover(k)` is
-    weaker than it sounds: an adversary with the whole trajectory often picks out the person's own record among the k.
-    Cost: O(users²) proxy distances and about users·K k-merges; memory about 110 bytes for each of these.
+    Guarantee: as claimed. Records do not depend on threads, labels or the order of the input. `cover(k)` is weaker than
+    it sounds: an adversary who knows a whole trajectory can often tell which of the k records is the person's own.
+
+    Cost: O(users²) proxy distances and about users·candidates k-merges. Memory: about 110 bytes for each of these
+    merges.
 
     >>> import shoal
     >>> people = shoal.from_arrow(shoal.synthesize(users=50, days=2, seed=1))
@@ -68,7 +72,7 @@ class KScale(CrowdMethod):
 
     name: ClassVar[str] = "k-scale"
     about: ClassVar[str] = (
-        "Merge each person into the records of k-1 others, by k-scale's recipe: everyone is covered k times."
+        "Merge each person into the records of k-1 others, as k-scale does, so that each is inside k records."
     )
     citation: ClassVar[str] = "k-scale, Sec. III and Alg. 1 (docs/papers/k-scale.md)"
     variants: ClassVar[dict[str, dict[str, Any]]] = {
@@ -81,13 +85,16 @@ class KScale(CrowdMethod):
         "nu-k-pick", help="Who may be merged with whom: nu-k-pick, k-pick or full.", public="constraint"
     )
     candidates: int | None = setting(
-        None, help="How many nearest people are looked at; 100·k if not given.", public="candidates", ge=1
+        None, help="How many nearest people are considered as partners; by default 100·k.", public="candidates", ge=1
     )
     picking: Picking = setting(
-        "cost", help="How records are chosen: cost (the paper's) or marginal (better).", public="picking", quiet=True
+        "cost",
+        help="How people choose records: cost as in the paper, or marginal for less loss.",
+        public="picking",
+        quiet=True,
     )
     max_members: int | None = setting(
-        None, help="The most people in a record beside its owner.", public="max_members", ge=1
+        None, help="The most people that a record may hold besides its owner.", public="max_members", ge=1
     )
 
     @model_validator(mode="after")

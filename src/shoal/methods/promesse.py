@@ -31,20 +31,25 @@ _COLUMNS = (np.int64, np.float64, np.float64)
 
 
 class Promesse(PointMethod):
-    """Publish every trace as points a fixed distance and a fixed time apart (Promesse, Sec. IV, Fig. 2).
+    """Publish every trace as points that are equally far apart in space and in time (Promesse, Sec. IV, Fig. 2).
 
     Parameters
     ----------
     step
-        The distance between successive points; places that are smaller are hidden. A number is metres; text has a
-        unit: `"200m"`.
+        The distance between successive points. Stops at places smaller than this are hidden. A number is metres; text
+        has a unit: `"200m"`.
 
-    A point lies wherever the distance from the last one reaches `step`, on the straight line from it to the current
-    fix. The first and the last are dropped, and times spread evenly over the rest. Traces of two points or fewer are
-    discarded, and counted. Guarantee: the claim is `none`; successive points of a record are the same distance apart
-    to 2 cm (of a hundred kilometres, to a millionth) and the same time to a millisecond. Not guaranteed: that stops
-    can't be guessed from what is known of a place, or people from where they went: that is not hidden at all.
-    Distances are true on the ellipsoid everywhere, across the antimeridian and the poles.
+    A point is set wherever the distance from the last point reaches `step`, on the straight line from the last point to
+    the current fix. The first and the last point are dropped, and times are spread evenly over the rest. Traces of two
+    points or fewer are discarded and counted.
+
+    Guarantee: the claim is `none`. Successive points of a record are one step apart to within 2 cm (for steps of many
+    kilometres, to within a millionth) and equally far apart in time to within a millisecond. Distances are true on the
+    ellipsoid everywhere, also across the antimeridian and the poles.
+
+    Not guaranteed: routes are published as they are, so people can be found by where they went. Somebody who knows a
+    place may still guess that a person stopped there.
+
     Cost: linear, millions of fixes a second on a core. Memory: 24 bytes a point.
 
     >>> import shoal
@@ -54,9 +59,7 @@ class Promesse(PointMethod):
     """
 
     name: ClassVar[str] = "promesse"
-    about: ClassVar[str] = (
-        "Publish points at equal distances and equal times along every trace, so that stops are hidden."
-    )
+    about: ClassVar[str] = "Publish points at equal distances and equal times along every trace, which hides stops."
     citation: ClassVar[str] = "Promesse, Sec. IV (docs/papers/promesse.md)"
     value_setting: ClassVar[str | None] = "step"
     examples: ClassVar[dict[str, Any]] = {"step": "200m"}

@@ -36,29 +36,27 @@ class Estimate:
 
 
 class Method(Settings):
-    """A way to turn people into a release: a frozen parameter object with one verb, `anonymize`.
+    """A way to turn people into a release: a frozen object with settings and one verb, `anonymize`.
 
-    A method is one class, which declares all that the rest of the program knows about it. The command line, the
-    configuration file, `compare`, error messages and the table of methods are derived from it. Its fields are its
-    settings (see `shoal.settings.setting`). Its class variables are:
+    A method is one class that declares everything the rest of the program knows about it. The command line, the
+    configuration file, `compare`, error messages and the table of methods are derived from the class. Its fields are
+    the settings (see `shoal.settings.setting`). Its class variables are:
 
-    name, about, citation
-        How it is called, what it does in one sentence, and where it was published.
-    takes, layout
+    `name`, `about`, `citation`
+        The name of the method, one sentence on what it does, and where it was published.
+    `takes`, `layout`
         Whether it works on samples of the grid (`Trajectories`) or on fixes (`Traces`), and what its records are.
-    variants, value_setting
-        The words that may follow its name in `compare`, with the settings they stand for; or the one setting whose
-        value follows it.
-
-    Examples
-    --------
-        Settings of an example in the help; those that have no default must be among them.
-    resumable, noisy
+    `variants`, `value_setting`
+        The words that may follow the name in `compare`, with the settings they stand for; or the one setting whose
+        value follows the name.
+    `examples`
+        The settings of the example in the help. Settings without a default must be among them.
+    `resumable`, `noisy`
         Whether it keeps finished parts in `run.store`, and whether it draws noise, which a seed makes repeatable.
-    less_loss, less_memory
-        What to do if too much would be left out, or if it would not fit into memory.
+    `less_loss`, `less_memory`
+        The advice in messages if too much would be left out, or if the work would not fit into memory.
 
-    A new method is such a class and one line in `shoal.methods`.
+    A new method needs such a class and one line in `shoal.methods`; CONTRIBUTING.md lists the rest.
     """
 
     name: ClassVar[str]

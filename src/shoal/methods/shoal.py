@@ -32,15 +32,18 @@ class Shoal(CrowdMethod):
     k
         The least number of people in a group.
     effort
-        How long groups are improved: `quick`, `normal` or `thorough`.
+        How long to search for better groups: `quick`, `normal` or `thorough`.
     max_span, max_duration
-        Leave out boxes that are wider, higher or longer than this, for the whole group; nothing is left out by
-        default. A number is metres or seconds; text has a unit: `"15km"`, `"6h"`.
+        Leave out boxes that are wider, higher or longer than this, for the whole group; by default nothing is left out.
+        A number is metres or seconds; text has a unit: `"15km"`, `"6h"`.
 
-    Guarantee: `k-anonymity(k)`: whatever is known about a person, at least k people's records are the same as theirs.
-    Groups do not depend on threads, memory, labels or the order of the input. Not guaranteed: that no better
-    groups exist. Cost: linear in the number of people; a million with 144 samples each take minutes on two cores
-    (docs/benchmarks.md). Memory: the samples, some 500 bytes a person, and the boxes.
+    Guarantee: `k-anonymity(k)`. Whatever is known about a person, at least k people's records are the same as theirs.
+    Groups do not depend on threads, memory, labels or the order of the input.
+
+    Not guaranteed: that no better groups exist.
+
+    Cost: time is linear in the number of people. A million people with 144 samples each take minutes on two cores
+    (docs/benchmarks.md). Memory: the samples, about 500 bytes a person, and the boxes.
 
     >>> import shoal
     >>> people = shoal.from_arrow(shoal.synthesize(users=50, days=2, seed=1))
@@ -49,19 +52,19 @@ class Shoal(CrowdMethod):
     """
 
     name: ClassVar[str] = "shoal"
-    about: ClassVar[str] = "Publish identical records in groups of k to 2k-1 people who move alike."
+    about: ClassVar[str] = "Publish each group of k to 2k-1 people who move alike as identical records."
     citation: ClassVar[str] = "this project (docs/methods/shoal.md)"
     variants: ClassVar[dict[str, dict[str, Any]]] = {word: {"effort": word} for word in ("quick", "normal", "thorough")}
     resumable: ClassVar[bool] = True
 
     effort: Literal["quick", "normal", "thorough"] = setting(
-        "normal", help="How long groups are improved: quick, normal or thorough."
+        "normal", help="How long to search for better groups: quick, normal or thorough."
     )
     max_span: Metres | None = setting(
-        None, unit="m", help="Leave out boxes that are wider or higher, e.g. 15km.", public="max_span_m", gt=0
+        None, unit="m", help="Leave out boxes that are wider or higher than this, e.g. 15km.", public="max_span_m", gt=0
     )
     max_duration: Seconds | None = setting(
-        None, unit="s", help="Leave out boxes that last longer, e.g. 6h.", public="max_duration_s", gt=0
+        None, unit="s", help="Leave out boxes that last longer than this, e.g. 6h.", public="max_duration_s", gt=0
     )
 
     def make(self, people: Trajectories, *, run: Run) -> Release:

@@ -31,11 +31,14 @@ class Uniform(Method):
     Parameters
     ----------
     to_cell, to_slot
-        The coarser cell and slot, whole multiples of those that the data are on; None for those themselves. A number
-        is metres or seconds; text has a unit: `"1km"`, `"60min"`.
+        The coarser cell and slot: whole multiples of those of the data; None to keep those of the data. A number is
+        metres or seconds; text has a unit: `"1km"`, `"60min"`.
 
-    Guarantee: the claim is `none`. Each sample is inside a box of its own user's record; edges are multiples of the
-    coarser cell and slot. Not guaranteed: that anybody is hidden: coarse grids leave people unique.
+    Guarantee: the claim is `none`. Each sample is inside a box of its own user's record. The edges of boxes are
+    multiples of the coarser cell and slot.
+
+    Not guaranteed: that anybody is hidden. Coarse grids leave people unique.
+
     Cost: linear.
 
     >>> import shoal
@@ -46,7 +49,7 @@ class Uniform(Method):
 
     name: ClassVar[str] = "uniform"
     about: ClassVar[str] = (
-        "Publish everybody's samples on a coarser grid; the baseline of the papers, which hides nobody."
+        "Publish everybody's samples on a coarser grid. It hides nobody; the papers use it as a baseline."
     )
     citation: ClassVar[str] = "GLOVE, Sec. 5.3 (docs/papers/glove.md)"
     examples: ClassVar[dict[str, Any]] = {"to_cell": "1km", "to_slot": "1h"}
@@ -55,8 +58,12 @@ class Uniform(Method):
         for cell, slot in (("1km", "1h"), ("2km", "2h"), ("5km", "4h"), ("20km", "8h"))
     }
 
-    to_cell: Metres | None = setting(None, unit="m", help="The coarser cell, e.g. 1km.", public="cell_m", gt=0)
-    to_slot: Seconds | None = setting(None, unit="s", help="The coarser slot, e.g. 60min.", public="slot_s", gt=0)
+    to_cell: Metres | None = setting(
+        None, unit="m", help="The side of a coarser cell, e.g. 1km.", public="cell_m", gt=0
+    )
+    to_slot: Seconds | None = setting(
+        None, unit="s", help="The length of a coarser slot, e.g. 60min.", public="slot_s", gt=0
+    )
 
     def make(self, people: Trajectories, *, run: Run) -> Release:
         """Return one record per user; see the class for what it guarantees."""

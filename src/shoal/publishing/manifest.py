@@ -35,10 +35,7 @@ def manifest(release: Release, path: Path, *, seeded: bool) -> dict[str, Any]:
 
 def run_record(release: Release, record: dict[str, Any], seed: int | None) -> dict[str, Any]:
     """Return the private run record: the description, exact counts, the seed and what the caller adds."""
-    counts = {
-        **_counts(release),
-        **({"traces_discarded": release.discarded} if release.layout.name == "points" else {}),
-    }
+    counts = _counts(release) | ({"traces_discarded": release.discarded} if release.layout.traced else {})
     return {"shoal": describe(release), "counts": counts, "seed": seed, **record}
 
 

@@ -47,15 +47,29 @@ def _several(n: int, what: str) -> Callable[[Any], Any]:
 
 
 class ReadOptions(Settings):
-    """How to read: columns, times, grid, cleaning. The same names and forms in Python, as flags and in TOML.
+    """How to read data. The options have the same names in Python, on the command line and in TOML.
 
-    `columns` maps roles (user, time, lat, lng, x, y, cell, day, slot) to column names; what is not given is
-    found by itself. `tz` is the zone of times that have none. `crs` is a projected CRS in metres (None: a
-    local equal-area one around the data). `cell` and `slot` are the grid, in metres and seconds or as text with a unit.
-    `cells` is a file (id, lat, lng) for events that name a cell. `bbox` is west, south, east, north in degrees;
-    `period` is start and end (left out) in ISO form. For point methods only: `align_days` moves everyone's days with
-    data to follow each other from the first day of the data on, and keeps so many of them; `split_gap` splits a trace
-    where nothing is logged for so long.
+    Parameters
+    ----------
+    columns
+        The names of columns by role: user, time, lat, lng, x, y, cell, day, slot. Usual names are recognised.
+    tz, time_unit
+        The zone of times without a zone, and the unit of times that are numbers: `auto`, `s`, `ms` or `us`.
+    crs
+        A projected CRS in metres, e.g. `"EPSG:32628"`; None for a local equal-area projection around the data.
+    cell, slot
+        The grid: a number is metres or seconds; text has a unit: `"500m"`, `"30min"`.
+    cells
+        A file (id, lat, lng) with the places of antennas, for events that name an antenna.
+    min_samples, min_active_days
+        Leave out users with fewer samples, or with samples on fewer days.
+    bbox, period
+        Keep only this area (west, south, east, north in degrees) and this period (ISO start and end, without the end).
+    align_days, split_gap
+        For point methods only: keep everyone's first days with data, moved to follow each other from the first day of
+        the data on; split a trace where nothing is logged for this long.
+    strict
+        Raise BadRows if a row is bad; by default bad rows are dropped and counted.
 
     >>> options = ReadOptions(cell="500m", slot="30min", columns="user=msisdn", bbox=[-18, 12, -11, 17])
     >>> options.cell, options.slot, options.columns
@@ -63,31 +77,35 @@ class ReadOptions(Settings):
     """
 
     columns: Annotated[dict[str, str], checked(_roles)] = setting(
-        {}, help="Which column is what: user=…,time=…,lat=…,lng=… (or x, y, cell)."
+        {}, help="Names of columns, e.g. user=msisdn,time=start_time,lat=…,lng=… (or x, y, cell)."
     )
-    tz: str = setting("UTC", help="Zone of times that have none, e.g. Africa/Dakar.")
+    tz: str = setting("UTC", help="Time zone of times without a zone, e.g. Africa/Dakar.")
     time_unit: Literal["auto", "s", "ms", "us"] = setting(
-        "auto", help="Unit of numeric times: s, ms or us; auto goes by their size."
+        "auto", help="Unit of times that are numbers: s, ms or us; auto decides by their size."
     )
-    crs: str | None = setting(None, help="Projected CRS in metres; by default a local one around the data.")
-    cell: Metres = setting(100, unit="m", help="Side of a cell of the grid, e.g. 100m.")
-    slot: Seconds = setting(60, unit="s", help="Length of a slot of the grid, e.g. 60s.")
-    cells: Path | None = setting(None, help="File of cells (id, lat, lng) for events that name a cell.")
-    min_samples: int = setting(1, help="Leave out users with fewer samples.")
-    min_active_days: int = setting(0, help="Leave out users active on fewer days.")
+    crs: str | None = setting(
+        None, help="Map projection (CRS) in metres, e.g. EPSG:32628; by default one around the data."
+    )
+    cell: Metres = setting(100, unit="m", help="Side of a grid cell, e.g. 100m.")
+    slot: Seconds = setting(60, unit="s", help="Length of a time slot of the grid, e.g. 60s.")
+    cells: Path | None = setting(
+        None, help="File with the places of antennas (id, lat, lng), for events that name an antenna."
+    )
+    min_samples: int = setting(1, help="Leave out users with fewer samples than this.")
+    min_active_days: int = setting(0, help="Leave out users with samples on fewer days than this.")
     bbox: Annotated[tuple[float, float, float, float], checked(_several(4, _BBOX))] | None = setting(
-        None, help="Keep only west,south,east,north (degrees)."
+        None, help="Keep only this area: west,south,east,north in degrees, e.g. -18,12,-11,17."
     )
     period: Annotated[tuple[str, str], checked(_several(2, _PERIOD))] | None = setting(
-        None, help="Keep only start,end (ISO; the end is left out)."
+        None, help="Keep only this period, without its end, e.g. 2026-03-01,2026-03-15."
     )
     align_days: int = setting(
-        0, help="Points: keep everyone's first so many days with data, moved to one start day.", ge=0
+        0, help="Point methods: keep everyone's first N days with data, moved to the same start.", ge=0
     )
     split_gap: Seconds | None = setting(
-        None, unit="s", help="Points: split traces where nothing is logged for so long, e.g. 4h.", gt=0
+        None, unit="s", help="Point methods: split a trace where nothing is logged for this long, e.g. 4h.", gt=0
     )
-    strict: bool = setting(False, help="Treat any bad row as an error.")  # noqa: FBT003
+    strict: bool = setting(False, help="Stop with an error if a row is bad; by default bad rows are dropped.")  # noqa: FBT003
 
     @field_validator("columns")
     @classmethod

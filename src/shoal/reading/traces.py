@@ -46,14 +46,28 @@ class _Part(NamedTuple):
 
 
 def read_traces(source: Input, *, options: ReadOptions | None = None, run: Run = LOCAL, **fields: Any) -> Traces:
-    """Read traces, as `read` does trajectories, but with exact places and times; only exact repetitions are merged.
+    """Read traces with exact places and times, for point methods; `read` puts the same data on the grid.
 
-    Input: as for `read`; `split_gap="4h"` splits a trace where nothing is logged for so long, `align_days=20` is the
-    rest of Promesse's pre-processing. Output: Traces with the account of what was dropped. What does not fit in memory
-    is read part by part, and the fixes are in files, unlinked and mapped into memory.
-    Guarantee: the same for any order of rows, split or kind of files, number of threads and limit of memory.
-    Raises as `read`, and SettingsError for grid cells without geography.
-    Cost: that of reading, and a sort where rows are not in order; 24 bytes a fix.
+    Parameters
+    ----------
+    source, options, run, **fields
+        As for `read`. Two options are for traces only. `split_gap="4h"` splits a trace where nothing is logged for four
+        hours or longer. `align_days=20` moves everyone's first 20 days with data to the same start, as Promesse does.
+
+    Returns
+    -------
+    Traces
+        Everybody's fixes, with an account of the rows that were dropped. Only exact repetitions of a fix are merged.
+
+    Raises
+    ------
+    InputError, SettingsError, TooLarge, OutputError
+        As `read`; also SettingsError for grid cells without geography.
+
+    Guarantee: the result does not depend on the order of rows, on how they are split into files, on the kind of files,
+    or on threads and memory.
+
+    Cost: that of reading, and of a sort if the rows are not in order; 24 bytes a fix.
 
     >>> import pyarrow as pa
     >>> table = pa.table({"uid": [7, 7, 8], "time": [0, 86_400, 60], "lat": [39.9] * 3, "lng": [116.4] * 3})

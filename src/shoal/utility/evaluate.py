@@ -29,8 +29,8 @@ __all__ = ["Evaluation", "evaluate", "evaluate_pairs"]
 class Evaluation:
     """The utility figures of a release. They identify nobody: they are counts, and means over points and queries.
 
-    `spatial_error_m…` are distances of published points (a million of them, if there are more) to the polyline of the
-    trace they were made of; None if the owners of the records are not known. `query_distortion` is the mean relative
+    `spatial_error_m…` are distances of published points to the line of the trace they were made from (over a million
+    points, if there are more); None if the owners of the records are not known. `query_distortion` is the mean relative
     error of range queries, with its 95 % interval. `compression` is the number of published points divided by the
     number of fixes. `seconds` is how long the method ran, if there is a run record.
     """
@@ -89,12 +89,31 @@ def evaluate(
     run: Run = LOCAL,
     **reading: Unpack[Reading],
 ) -> Evaluation:
-    """Measure how useful a release still is, by the figures of `METRICS`; a box counts as its middle.
+    """Measure how useful a release still is, by the figures of `METRICS`; a box counts as one point, its middle.
 
-    Input: the original (files, with the reading `options` the release was made with, also as keywords; or Traces), the
-    release (a file, or in memory), the private `audit` (needed for the spatial error) and `run_record` (how long the
-    method took), how many range `queries` to draw, and their seed. Output: an Evaluation.
-    Guarantee: the same for the same seed, with any number of threads. Raises CannotCheck if something can't be read.
+    Parameters
+    ----------
+    original, release
+        The data that the release was made from (files or Traces), and the release (a file, or an object in memory).
+    audit, run_record
+        The private audit file, needed for the spatial error; the private run record, needed for the time of the method.
+    queries, seed
+        How many range queries to draw, and their seed.
+    options, **reading
+        The reading options that the release was made with, as an object or as keywords (`split_gap="4h"`).
+    run
+        Threads, memory and the folder for temporary files.
+
+    Returns
+    -------
+    Evaluation
+        The figures. They are the same for the same seed, with any number of threads.
+
+    Raises
+    ------
+    CannotCheck
+        Something can't be read.
+
     Cost: seconds for ten million fixes.
 
     >>> import shoal

@@ -11,6 +11,7 @@ from shoal.errors import SettingsError
 from shoal.kernels.queries import Queries, TrackBounds, count_crossing, track_bounds
 from shoal.kernels.tracks import tracks_of
 from shoal.run import LOCAL, Run
+from shoal.streams import Stream, draw_from
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,7 +24,6 @@ __all__ = ["Queries", "count_queries", "draw_queries", "query_distortions"]
 _HOUR_MS = 3_600_000
 _BLOCK = 8  # queries between two checks for Ctrl-C
 _A, _E2 = 6_378_137.0, 0.00669437999014
-_QUERY_STREAM = 5  # the stream of random numbers; the spatial error has another
 
 
 def query_distortions(pairs: Pairs, *, queries: int = 1000, seed: int = 0, run: Run = LOCAL) -> NDArray[np.float64]:
@@ -41,7 +41,7 @@ def draw_queries(original: Traces | Track, queries: int, seed: int) -> Queries:
     """Draw queries around fixes: 2 to 8 hours, squares of a half-diagonal of 500 to 5,000 m (Promesse, Sec. V-C)."""
     if queries < 1 or seed < 0:
         raise SettingsError("at least one query is needed, and a seed from 0 on; give e.g. --queries 1000 --seed 1")
-    chance = np.random.default_rng([seed, _QUERY_STREAM])
+    chance = draw_from(seed, Stream.RANGE_QUERIES)
     fix = chance.integers(0, len(original.ms), queries)
     lasts = (chance.uniform(2, 8, queries) * _HOUR_MS).astype(np.int64)
     side = chance.uniform(500, 5000, queries) / math.sqrt(2)

@@ -11,6 +11,7 @@ from shoal.kernels.polyline import line_distances
 from shoal.kernels.tracks import SpaceTracks
 from shoal.lists import even_ranges
 from shoal.run import LOCAL, Run
+from shoal.streams import Stream, draw_from
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 __all__ = ["spatial_errors"]
 
 _BLOCK = 1 << 18  # points between two checks for Ctrl-C
-_POINT_STREAM = 6  # the stream of random numbers; the range queries have another
 
 
 def spatial_errors(pairs: Pairs, *, most: int = 1_000_000, seed: int = 0, run: Run = LOCAL) -> NDArray[np.float64]:
@@ -34,7 +34,7 @@ def spatial_errors(pairs: Pairs, *, most: int = 1_000_000, seed: int = 0, run: R
     original, published = pairs.original, pairs.published
     offsets, lng, lat = published.offsets, published.lng, published.lat
     if len(lng) > most:
-        drawn = np.sort(np.random.default_rng([seed, _POINT_STREAM]).choice(len(lng), most, replace=False))
+        drawn = np.sort(draw_from(seed, Stream.SPATIAL_ERROR).choice(len(lng), most, replace=False))
         offsets, lng, lat = np.searchsorted(drawn, offsets), lng[drawn], lat[drawn]
     lines = SpaceTracks(original.offsets, *_in_space(original.lng, original.lat, run))
     points = SpaceTracks(offsets, *_in_space(lng, lat, run))

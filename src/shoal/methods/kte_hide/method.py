@@ -39,29 +39,32 @@ _WINDOW_NS, _SAMPLE_BYTES, _WINDOW_BYTES = 35_000.0, 120, 132
 
 
 class KteHide(CrowdMethod):
-    """Hide everyone, in every window of time, among k - 1 others who change from window to window.
+    """Hide everyone, in every window of time, among k-1 others who change from window to window.
 
     Parameters
     ----------
     k
         How many records fit what an adversary knows about a person during a time τ.
     tau
-        How long an adversary may have followed a person. Text with a unit is taken: `"30min"`, `"4h"`.
+        τ, how long an adversary may have followed a person. A number is seconds; text has a unit: `"30min"`, `"4h"`.
     epsilon
-        How much more the adversary should learn: the length of an epoch, a whole part of `tau` and of whole slots.
+        ε, how much time beyond τ may be revealed. Time is cut into epochs of this length. `tau` must be a multiple of
+        `epsilon`, and `epsilon` a multiple of the slot.
     reuse
-        `half`: at most half of those who hide a person in a window do so in another epoch in which they have samples;
-        with k = 2, none. `strict`: none, for any k (the paper's rule).
+        How many of the k-1 people who hide a person in a window may also hide them in epochs outside it: `half` allows
+        half of them (none if k = 2), `strict` none (the paper's rule).
     clusters
-        `none`: all whose activity is the same may hide each other. `spectral`: only those who are in the same cluster
-        of users who are cheap to merge, in every epoch (the paper's way; subsets get smaller, so more is left out).
+        `none`: everybody with the same activity may hide each other. `spectral`: only people of the same cluster may
+        (the paper's way); then fewer people are available, and more samples are left out.
 
-    Guarantee: `kte-cover(k, τ)`: whoever knows all samples of a person within τ finds at least k records that fit.
-    Leakage beyond ε is kept small but not excluded: people may happen to go on together. It is measured when the
-    release is written, which then claims `kte-anonymity(k, τ, ε)` if there is none. Where too few people were active
-    alike, samples are left out. Records do not depend on threads, labels or the order of the input.
-    Not promised: anything about knowledge of two separate times, or of more than τ.
-    Cost: about linear in the users active in each window.
+    Guarantee: `kte-cover(k, τ)`. If all of a person's samples within τ are known, at least k records fit. Samples are
+    left out where too few people have the same activity. Records do not depend on threads, labels or the order of the
+    input. Leakage beyond ε is kept small but not excluded, because people may move on together by chance. It is
+    measured when the release is written. If there is none, the release claims `kte-anonymity(k, τ, ε)`.
+
+    Not guaranteed: anything about knowledge of two separate times, or of more than τ.
+
+    Cost: about linear in the number of users who are active in each window.
 
     >>> import shoal
     >>> people = shoal.from_arrow(shoal.synthesize(users=200, scene="town", days=1, samples=20, seed=1))
@@ -81,26 +84,30 @@ class KteHide(CrowdMethod):
     tau: Seconds = setting(
         1800,
         unit="s",
-        help="How long an adversary may have followed a person, e.g. 30min.",
+        help="How long an adversary may have followed a person, e.g. 60min.",
         public="tau_s",
         gt=0,
         le=INT32,
     )
     epsilon: Seconds = setting(
         1800,
-        help="How much more may be learned; tau is a multiple of it, e.g. 30min.",
+        unit="s",
+        help="How much time beyond tau may be revealed, e.g. 30min; tau must be a multiple of it.",
         public="epsilon_s",
         gt=0,
         le=INT32,
     )
     reuse: Literal["half", "strict"] = setting(
         "half",
-        help="How often others may hide a person again: half or strict (the paper's).",
+        help="How many of the people who hide a person may do so again at other times: half, or strict for none.",
         public="reuse",
         quiet=True,
     )
     clusters: Literal["none", "spectral"] = setting(
-        "none", help="Who may hide whom: none (all) or spectral (the paper's).", public="clusters", quiet=True
+        "none",
+        help="Who may hide whom: none for everybody, spectral for clusters as in the paper.",
+        public="clusters",
+        quiet=True,
     )
 
     @model_validator(mode="after")
