@@ -9,6 +9,7 @@ import threading
 import pytest
 
 from shoal.parallel import LOCAL_ENGINE, ahead, in_order, run_ranges
+from tests.forked import forked
 
 
 def test_items_come_in_order_and_one_is_made_ahead():
@@ -89,29 +90,30 @@ def interrupted(work, moment):
         sys.settrace(None)
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # Ctrl-C while a generator is closed
-@pytest.mark.parametrize("way", WAYS)
-def test_ctrl_c_at_any_step_ends_the_work(way):
-    """With the locks of concurrent.futures, several of these steps waited for ever."""
-    asked, before = [], sys.gettrace()
+def interrupt_every_step(way):
+    """Interrupt the work at its first step, its second step, and so on, until it is over before."""
+    asked = []
 
     def ask(number, frame):
         asked.append(number)
         raise KeyboardInterrupt
 
-    handler = signal.signal(signal.SIGINT, ask)
-    try:
-        expected, moment, over = WAYS[way](), 0, False
-        while not over:
-            moment += 1
-            asked.clear()
-            result, over = interrupted(WAYS[way], moment)
-            assert result in (None, expected)
-            assert over or asked
-    finally:
-        signal.signal(signal.SIGINT, handler)
-        sys.settrace(before)
+    signal.signal(signal.SIGINT, ask)
+    expected, moment, over = WAYS[way](), 0, False
+    while not over:
+        moment += 1
+        asked.clear()
+        result, over = interrupted(WAYS[way], moment)
+        assert result in (None, expected)
+        assert over or asked
     assert moment > 50
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_ctrl_c_at_any_step_ends_the_work(way):
+    """With the locks of concurrent.futures, several of these steps waited for ever."""
+    code, _, said = forked(f"from {__name__} import interrupt_every_step\ninterrupt_every_step({way!r})")
+    assert code == 0, said
 
 
 def test_results_come_in_order_and_an_error_in_its_turn():
