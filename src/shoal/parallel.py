@@ -23,6 +23,7 @@ __all__ = ["LOCAL_ENGINE", "Engine", "ahead", "in_order", "run_ranges", "thread_
 
 S = TypeVar("S")
 T = TypeVar("T")
+_HEED = 0.2  # seconds after which a signal is heeded that could not wake the main thread
 
 
 def thread_count(threads: int | None) -> int:
@@ -79,11 +80,21 @@ class _Workers(Generic[T]):
 
     def ended(self) -> list[_Ended[T]]:
         """Wait until at least one call has ended, and return all that have."""
-        found = [self._ended.get()]
+        found = [self._next_ended()]
         with suppress(Empty):
             while True:
                 found.append(self._ended.get_nowait())
         return found
+
+    def _next_ended(self) -> _Ended[T]:
+        """Wait for the next call to end.
+
+        The wait ends from time to time, so that Python looks for signals: one that comes just before the wait, or to
+        another thread, does not wake this thread.
+        """
+        while True:
+            with suppress(Empty):
+                return self._ended.get(timeout=_HEED)
 
     def _work(self) -> None:
         while (call := self._calls.get()) is not None:
@@ -109,7 +120,7 @@ class _Workers(Generic[T]):
         interrupted = None
         while len(self._gone) < len(self._threads):
             try:
-                self._ended.get()
+                self._next_ended()
             except KeyboardInterrupt as error:
                 interrupted = error
         with undisturbed():

@@ -116,6 +116,29 @@ def test_ctrl_c_at_any_step_ends_the_work(way):
     assert code == 0, said
 
 
+UNHEARD = """
+import signal, threading, time
+from shoal.interrupt import heed_signals, signal_number
+from shoal.parallel import LOCAL_ENGINE
+heed_signals()
+def work(part):
+    signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+    while signal_number() is None:
+        time.sleep(0.01)
+    return {}
+try:
+    list(LOCAL_ENGINE.map(work, [(0, 0)], workers=1))
+except KeyboardInterrupt:
+    print("stopped")
+"""
+
+
+def test_a_signal_that_does_not_wake_the_main_thread_is_heeded():
+    """Here a thread gets it; a signal that comes just before the main thread begins to wait is the same."""
+    code, out, said = forked(UNHEARD)
+    assert (code, out) == (0, "stopped\n"), said
+
+
 def test_results_come_in_order_and_an_error_in_its_turn():
     late = threading.Event()
 
