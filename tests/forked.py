@@ -7,6 +7,7 @@ handlers of signals, and the exit code that its code asks for.
 import os
 import sys
 import tempfile
+from contextlib import suppress
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -56,7 +57,8 @@ class Forked:
             self._process.start()
 
     def send_signal(self, number):
-        os.kill(self._process.pid, number)
+        with suppress(ProcessLookupError):  # it has ended
+            os.kill(self._process.pid, number)
 
     def end(self):
         """Wait for the end; give the exit code, standard output and standard error."""

@@ -39,7 +39,9 @@ def signal_number() -> int | None:
 
 @contextmanager
 def undisturbed(*, too_late: bool = False) -> Iterator[None]:
-    """Delay signals until the block ends, or drop them if they come `too_late`; other threads get no signals.
+    """Delay signals until the block ends; drop those to stop if they come `too_late`. Other threads get no signals.
+
+    Signals to stop and all that have a handler in Python are delayed: a handler may raise anything anywhere.
 
     >>> with undisturbed(too_late=True):
     ...     signal.raise_signal(signal.SIGTERM)
@@ -48,9 +50,9 @@ def undisturbed(*, too_late: bool = False) -> Iterator[None]:
         yield
         return
     came: list[int] = []
-    handlers = {number: signal.getsignal(number) or signal.SIG_DFL for number in _STOP}
+    handlers = {number: signal.getsignal(number) or signal.SIG_DFL for number in _delayed()}
     try:
-        for number in _STOP:
+        for number in handlers:
             signal.signal(number, lambda number, _: came.append(number))
         yield
     finally:
@@ -58,8 +60,14 @@ def undisturbed(*, too_late: bool = False) -> Iterator[None]:
             _handle(handlers)
         finally:
             _handle(handlers)  # again, since a signal may have come in between
-        if came and not too_late:
-            signal.raise_signal(came[0])
+        for one in dict.fromkeys(came):
+            if not (too_late and one in _STOP):
+                signal.raise_signal(one)
+
+
+def _delayed() -> list[signal.Signals]:
+    """Return the signals to stop, and those with a handler in Python."""
+    return [number for number in signal.Signals if number in _STOP or callable(signal.getsignal(number))]
 
 
 def _handle(handlers: dict[signal.Signals, _Handler]) -> None:

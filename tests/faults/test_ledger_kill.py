@@ -14,11 +14,9 @@ DIE = "import os, signal\ndef die(*_, **__): os.kill(os.getpid(), signal.SIGKILL
 MOMENTS = {
     "before": "import shoal.publishing.stage as s\ns.switch = die\n",
     "between": (
-        "import shoal.folders as f\nreal = f._move_new\n"
-        "def move(source, target):\n"
-        "    if target.name.endswith('.json'): die()\n"
-        "    real(source, target)\n"
-        "f._move_new = move\n"
+        "import shoal.switch as s\nreal = s.place_new\n"
+        "def place(file, target): return die() if target.name.endswith('.json') else real(file, target)\n"
+        "s.place_new = place\n"
     ),
     "after": "from shoal.publishing.ledger.book import Book\nBook.confirm = die\n",
 }
@@ -29,7 +27,7 @@ def entries(ledger):
 
 
 def arguments(events, folder, name, *more):
-    return ["anonymize", str(events), str(folder / name), "--ledger", str(folder / "book"), *more]
+    return ["anonymize", str(events), str(folder / name), "--k", "2", "--ledger", str(folder / "book"), *more]
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
@@ -66,6 +64,8 @@ def test_two_runs_at_once(one_day, tmp_path):
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_a_folder_that_can_not_be_written_to(one_day, run, tmp_path):
     (tmp_path / "closed").mkdir(mode=0o500)
-    done = run("anonymize", one_day, tmp_path / "r.parquet", "--ledger", tmp_path / "closed" / "book", check=2)
+    done = run(
+        "anonymize", one_day, tmp_path / "r.parquet", "--k", 2, "--ledger", tmp_path / "closed" / "book", check=2
+    )
     assert "can't be written to" in done.stderr
     assert not (tmp_path / "r.parquet").exists()

@@ -1,22 +1,319 @@
-"""The switch from an old release to a new one: no signal, error or kill splits it, and the next command mends it."""
+"""The switch from old files to new ones: no signal, error or kill splits it, and the next command mends it."""
 
-import json
 import os
-import pickle
 import signal
+import sys
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from itertools import count
+from pathlib import Path
 
 import pytest
 
 import shoal
-from shoal import folders
+from shoal import switch as switches
 from shoal.errors import AlreadyExists, OutputError
+from shoal.folders import private_folder, refuse_existing
+from shoal.switch import mend, switch
 from tests.forked import COMMAND, TOUCH, forked
 from tests.publishing import written
 
-STEPS = ("_write_journal", "_set_aside", "replace", "sync_folder", "_forget")
-HELD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-DEADLY = (signal.SIGKILL, signal.SIGQUIT, signal.SIGUSR1, signal.SIGALRM)
-FILES = ["a.parquet", "r.parquet", "r.parquet.manifest.json"]
+STOP = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Calls:
+    """Lets something happen before each call of the operating system that touches a folder."""
+
+    def __init__(self):
+        self.act = None
+        sys.addaudithook(self._hook)
+
+    def _hook(self, event, arguments):
+        act = self.act
+        if act is None or not event.startswith(("open", "os.")):
+            return
+        if any(str(path).startswith(str(self.folder)) for path in arguments[:2]):
+            self.act = None  # nothing happens within what happens
+            try:
+                act(next(self.number))
+            finally:
+                self.act = act
+
+    @contextmanager
+    def during(self, folder, act):
+        self.folder, self.number, self.act = folder, count(1), act
+        try:
+            yield
+        finally:
+            self.act = None
+
+
+CALLS = Calls()
+
+
+class At:
+    """Something that happens at the n-th call, or from it on."""
+
+    def __init__(self, at, act, *, on=False):
+        self.at, self.act, self.on, self.happened = at, act, on, False
+
+    def __call__(self, called):
+        if called == self.at or (self.on and called > self.at):
+            self.happened = True
+            self.act()
+
+
+def send(number):
+    os.kill(os.getpid(), number)
+
+
+def fail(error):
+    raise error
+
+
+def in_child(work):
+    """Do something in a copy of this process; return its number."""
+    child = os.fork()
+    if child == 0:
+        try:
+            work()
+            os._exit(0)
+        finally:
+            os._exit(1)
+    return child
+
+
+class Place:
+    """Targets of a switch, in one folder or two, and what they hold."""
+
+    def __init__(self, folder, *, apart, old):
+        self.folder, self.old = folder, old
+        self.out, private = folder / "out", folder / ("private" if apart else "out")
+        for place in (self.out, private):
+            place.mkdir(parents=True, exist_ok=True)
+        self.names = [f"{private.name}/a", "out/r", "out/r.manifest.json"]
+        for target in self.targets if old else []:
+            target.write_text("old")
+            os.utime(target, (10**9, 10**9))
+
+    @property
+    def targets(self):
+        return [self.folder / name for name in self.names]
+
+    @property
+    def holds(self):
+        return [target.read_text() if target.exists() else None for target in self.targets]
+
+    @property
+    def hidden(self):
+        return sorted(path.name for path in self.folder.rglob(".*"))
+
+    def publish(self, act=None, *, content="new", overwrite=None):
+        with ExitStack() as folders:
+            parents = dict.fromkeys(target.parent for target in self.targets)
+            private = {parent: folders.enter_context(private_folder(parent)) for parent in parents}
+            files = [(private[target.parent] / target.name, target) for target in self.targets]
+            for new, _ in files:
+                new.write_text(content)
+            with CALLS.during(self.folder, act):
+                switch(files, overwrite=self.old if overwrite is None else overwrite)
+
+    def sweep(self):
+        for parent in dict.fromkeys(target.parent for target in self.targets):
+            with private_folder(parent):
+                pass
+
+    def kill(self, at):
+        """Publish in another process, which is killed before its n-th call; return whether it was."""
+        child = in_child(lambda: self.publish(At(at, partial(send, signal.SIGKILL))))
+        end = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        assert end in (0, -signal.SIGKILL)
+        return end != 0
+
+
+@pytest.fixture(params=[(apart, old) for apart in (False, True) for old in (False, True)], ids=str)
+def places(request, tmp_path):
+    """Places as they are before a switch, as many as are wanted."""
+    apart, old = request.param
+    return (Place(tmp_path / str(n), apart=apart, old=old) for n in count())
+
+
+def killed(places):
+    """Places at which a switch was killed, at each of its calls; with the number of the call."""
+    for at in count(1):
+        place = next(places)
+        if not place.kill(at):
+            assert at > 12
+            return
+        yield at, place
+
+
+WHOLE = (["new"] * 3, ["old"] * 3, [None] * 3)
+
+
+def test_killed_at_any_call(places):
+    """Whatever comes next mends it: a look at the outputs, a private folder, another publication; also elsewhere."""
+    ends = set()
+    for at, place in killed(places):
+        if at % 2:
+            place.folder = place.folder.rename(place.folder.with_name(f"moved-{at}"))
+        if at % 3 == 0:
+            place.publish(content="newer", overwrite=True)
+            assert place.holds == ["newer"] * 3, at
+        elif at % 3 == 1:
+            refuse_existing(place.targets, overwrite=True)
+        place.sweep()
+        assert place.holds in (*WHOLE, ["newer"] * 3), at
+        assert place.hidden == [], at
+        ends.add(place.holds[0])
+    assert len(ends) == 3
+
+
+def test_killed_and_only_a_part_was_moved_elsewhere(tmp_path, caplog):
+    """The release is whole again; what is left of the audit stays, and is said."""
+    for at, place in killed(Place(tmp_path / str(n), apart=True, old=True) for n in count()):
+        moved = place.out.rename(tmp_path / f"moved-{at}")
+        mend(moved)
+        assert (moved / "r").read_text() == (moved / "r.manifest.json").read_text(), at
+        with private_folder(place.folder / "private"):
+            pass
+        assert place.holds[0] in ("old", "new")
+    assert "its other folder is missing" in caplog.text
+
+
+@pytest.mark.parametrize("mine", [0, 1, 2])
+def test_a_file_that_was_changed_meanwhile_stays(mine, tmp_path, caplog):
+    for at, place in killed(Place(tmp_path / str(n), apart=True, old=True) for n in count()):
+        place.targets[mine].unlink()
+        place.targets[mine].write_text("mine")
+        place.sweep()
+        rest = [held for n, held in enumerate(place.holds) if n != mine]
+        assert place.holds[mine] == "mine", at
+        assert rest in (["old"] * 2, ["new"] * 2), at
+        assert place.hidden == []
+    assert "was dropped: its files were changed meanwhile" in caplog.text
+
+
+def test_an_error_at_any_call(places):
+    """If it raises, what was there is there again; else everything is new."""
+    for at in count(1):
+        place, full = next(places), At(at, partial(fail, OSError(28, "No space left on device")))
+        before, said = place.holds, ""
+        try:
+            place.publish(full)
+        except OutputError as error:
+            said = str(error)
+        assert place.holds == (before if said else ["new"] * 3), at
+        assert ("is as it was" in said) == (place.old and "moving" in said)
+        place.sweep()
+        assert place.hidden == [], at
+        if not full.happened:
+            return
+
+
+@pytest.mark.parametrize("error", [OSError(5, "Input/output error"), MemoryError()], ids=repr)
+def test_errors_from_any_call_on(places, error):
+    """Not even taking back works: the next command does it."""
+    said = set()
+    for at in count(1):
+        place, broken = next(places), At(at, partial(fail, error), on=True)
+        try:
+            place.publish(broken)
+        except (OutputError, MemoryError) as raised:
+            said.add(str(raised))
+        place.sweep()
+        assert place.holds in WHOLE, at
+        assert place.hidden == [], at
+        if not broken.happened:
+            break
+    assert isinstance(error, MemoryError) or any("the next command tries again" in text for text in said)
+
+
+class Alarm(Exception):
+    """A handler may raise anything."""
+
+
+@pytest.mark.parametrize("number", [*STOP, signal.SIGALRM, signal.SIGUSR1])
+def test_a_signal_at_any_call_waits(number, places):
+    def alarm(*_):
+        raise Alarm
+
+    before = signal.signal(number, alarm)
+    try:
+        for at in count(1):
+            place, sent = next(places), At(at, partial(send, number))
+            try:
+                place.publish(sent)
+            except Alarm:
+                assert number not in STOP
+            assert place.holds == ["new"] * 3, at
+            assert place.hidden == []
+            if not sent.happened:
+                return
+    finally:
+        signal.signal(number, before)
+
+
+def test_two_runs_switch_one_after_the_other(tmp_path, monkeypatch):
+    """While one is stopped in the middle, the other waits, and then gives up."""
+    monkeypatch.setattr(switches, "_TURN_S", 1)
+    place = Place(tmp_path / "place", apart=False, old=True)
+    child = in_child(lambda: place.publish(At(10, partial(send, signal.SIGSTOP))))
+    assert os.WIFSTOPPED(os.waitpid(child, os.WUNTRACED)[1])
+    with pytest.raises(OutputError, match="another run is publishing"):
+        place.publish(content="newer")
+    os.kill(child, signal.SIGCONT)
+    os.waitpid(child, 0)
+    assert place.holds == ["new"] * 3
+    place.publish(content="newer")
+    assert place.holds == ["newer"] * 3
+
+
+def test_without_links(places, monkeypatch):
+    """On a file system without links, old files are copied."""
+
+    def unsupported(*_):
+        raise OSError(95, "Operation not supported")
+
+    monkeypatch.setattr(Path, "hardlink_to", unsupported)
+    for at, place in killed(places):
+        place.sweep()
+        assert place.holds in WHOLE, at
+        assert place.hidden == []
+
+
+def test_a_journal_of_somebody_else_is_not_followed(tmp_path, caplog):
+    """A folder that others may write to could hold a journal that moves anything anywhere."""
+    place = Place(tmp_path / "place", apart=False, old=True)
+    for at in count(1):
+        assert place.kill(at)
+        if any(place.out.glob(".shoal-*/switch.json")):
+            break
+        place.sweep()
+    (folder,) = place.out.glob(".shoal-*")
+    folder.chmod(0o777)
+    place.sweep()
+    assert place.holds == ["old"] * 3
+    assert "is open to others" in caplog.text
+    folder.chmod(0o700)
+    (folder / "switch.json").write_text("[[")
+    place.sweep()
+    assert "can't be finished (JSONDecodeError)" in caplog.text
+    assert place.holds == ["old"] * 3
+    assert place.hidden == [folder.name]
+
+
+def test_a_file_that_has_appeared_takes_everything_back(tmp_path):
+    """Without `overwrite`, what is there stays, and what was moved before it is gone again."""
+    place = Place(tmp_path / "place", apart=False, old=False)
+    place.targets[-1].write_text("mine")
+    with pytest.raises(AlreadyExists, match="appeared meanwhile"):
+        place.publish()
+    assert place.holds == [None, None, "mine"]
+    assert place.hidden == []
+
+
+# Releases
 
 
 @pytest.fixture(scope="module")
@@ -25,217 +322,32 @@ def releases():
     return people, shoal.Shoal(k=2).anonymize(people), shoal.Shoal(k=4).anonymize(people)
 
 
-@pytest.fixture
-def old(releases, tmp_path):
-    """A folder with a whole release of k = 2; gives its files."""
-    written(releases[1], tmp_path / "r.parquet", audit=tmp_path / "a.parquet")
-    return {name: (tmp_path / name).read_bytes() for name in FILES}
-
-
-def contents(folder):
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
-
-
-def k_of(people, folder):
-    """The k that the release in a folder claims; it is whole, true of its people, and nothing is left beside it."""
-    assert shoal.verify(people, folder / "r.parquet", audit=folder / "a.parquet").ok
-    assert sorted(path.name for path in folder.iterdir()) == FILES
-    return shoal.read_release(folder / "r.parquet").claim.k
-
-
-def at_every_call(monkeypatch, act, happened=None):
-    """Let something happen before and after each step of a switch; gives the steps."""
-    happened = [] if happened is None else happened
-
-    def around(home, name):
-        real = getattr(home, name)
-
-        def step(*arguments, **options):
-            happened.append(name)
-            act(len(happened))
-            result = real(*arguments, **options)
-            act(len(happened))
-            return result
-
-        monkeypatch.setattr(home, name, step)
-
-    for name in STEPS:
-        around(folders.Path if name == "replace" else folders, name)
-    return happened
-
-
-@pytest.mark.parametrize("number", HELD)
-def test_a_signal_at_any_step_comes_too_late(number, releases, old, tmp_path, monkeypatch):
-    people, _, new = releases
-    steps = at_every_call(monkeypatch, lambda _: os.kill(os.getpid(), number))
-    written(new, tmp_path / "r.parquet", audit=tmp_path / "a.parquet", overwrite=True)
-    assert set(steps) == set(STEPS)
-    monkeypatch.undo()
-    assert k_of(people, tmp_path) == 4
-
-
-def test_an_error_at_any_step_leaves_the_old_release(releases, old, tmp_path, monkeypatch):
-    """The release that was there is there again, to the byte, whichever call fails; without one, nothing is left."""
-    calls = []
-    with monkeypatch.context() as patch:
-        at_every_call(patch, calls.append)
-        written(releases[2], tmp_path / "r.parquet", audit=tmp_path / "a.parquet", overwrite=True)
-    for name, data in old.items():
-        (tmp_path / name).write_bytes(data)
-    for failing in range(1, max(calls) + 1):
-        seen, steps = [], []
-
-        def fail(count, seen=seen, failing=failing, steps=steps):
-            if count == failing and steps[-1] != "_forget" and count not in seen:
-                seen.append(count)
-                raise OSError(28, "No space left on device")
-
-        with monkeypatch.context() as patch:
-            at_every_call(patch, fail, steps)
-            try:
-                written(releases[2], tmp_path / "r.parquet", audit=tmp_path / "a.parquet", overwrite=True)
-            except OutputError:
-                assert contents(tmp_path) == old, steps
-            else:
-                assert steps[failing - 1] in ("_forget", "_set_aside"), steps
-        for name, data in old.items():
-            (tmp_path / name).write_bytes(data)
-
-
-def test_an_error_says_that_the_old_release_is_as_it_was(releases, old, tmp_path, monkeypatch):
-    def broken(folder):
-        raise OSError(5, "Input/output error")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(folders, "_write_journal", lambda *_: None)
-        patch.setattr(folders, "sync_folder", broken)
-        with pytest.raises(OutputError, match="the release that was there is as it was"):
-            written(releases[2], tmp_path / "r.parquet", audit=tmp_path / "a.parquet", overwrite=True)
-    assert contents(tmp_path) == old
-
-
 def test_files_in_several_folders_are_switched_together(releases, tmp_path):
+    people, *both = releases
     (tmp_path / "private").mkdir()
-    for release in releases[1:]:
-        options = {"audit": tmp_path / "private" / "a.parquet", "run_record": tmp_path / "private" / "run.json"}
+    options = {"audit": tmp_path / "private" / "a.parquet", "run_record": tmp_path / "private" / "run.json"}
+    for release in both:
         written(release, tmp_path / "r.parquet", **options, overwrite=True)
-        assert json.loads((tmp_path / "private" / "run.json").read_text())["shoal"]["claim"]["k"] == release.claim.k
-    assert shoal.verify(releases[0], tmp_path / "r.parquet", audit=tmp_path / "private" / "a.parquet").ok
-    assert sorted(path.name for path in tmp_path.rglob("*") if path.name.startswith(".")) == []
+        assert shoal.verify(people, tmp_path / "r.parquet", audit=options["audit"]).ok
+        assert shoal.read_release(tmp_path / "r.parquet").claim == release.claim
+        assert f'"k": {release.claim.k}' in options["run_record"].read_text()
+    assert [path.name for path in tmp_path.rglob(".*")] == []
 
 
-# Killed
+def test_reading_a_release_finishes_what_was_interrupted_and_says_so(releases, tmp_path, caplog, monkeypatch):
+    people, old, new = releases
+    written(old, tmp_path / "r.parquet", audit=tmp_path / "a.parquet")
 
-SCRIPT = """
-import os, pickle, sys
-from pathlib import Path
-from shoal import folders
-from tests.publishing import written
-release, folder = pickle.loads(Path(sys.argv[1]).read_bytes()), Path(sys.argv[2])
-number, at, count = int(sys.argv[3]), int(sys.argv[4]), 0
-def around(home, name):
-    real = getattr(home, name)
-    def step(*arguments, **options):
-        global count
-        for after in (False, True):
-            result = real(*arguments, **options) if after else None
-            count += 1
-            if count == at:
-                os.kill(os.getpid(), number)
-        return result
-    setattr(home, name, step)
-for name in ("_write_journal", "_set_aside", "sync_folder", "_forget"):
-    around(folders, name)
-around(folders.Path, "replace")
-written(release, folder / "r.parquet", audit=folder / "a.parquet", overwrite=True)
-print(count)
-"""
-
-
-@pytest.mark.parametrize(
-    ("number", "at"), [*((signal.SIGKILL, at) for at in (2, 6, 8, 10, 12)), *((number, 8) for number in DEADLY[1:])]
-)
-def test_killed_at_a_step(number, at, releases, old, tmp_path, tmp_path_factory):
-    new = tmp_path_factory.mktemp("new") / "release"
-    new.write_bytes(pickle.dumps(releases[2]))
-    code, _, said = forked(SCRIPT, new, tmp_path, int(number), at)
-    assert code in (-number, 0), said
-    release = shoal.read_release(tmp_path / "r.parquet")
-    hidden = [path.name for path in tmp_path.iterdir() if path.name.startswith(".")]
-    if release.claim.k == 4:
-        assert not hidden or code != 0
-    else:
-        assert {name: (tmp_path / name).read_bytes() for name in FILES} == old
-    written(releases[1], tmp_path / "s.parquet")  # sweeps what is left
-    for name in ("s.parquet", "s.parquet.manifest.json"):
-        (tmp_path / name).unlink()
-    assert k_of(releases[0], tmp_path) == release.claim.k
-
-
-def test_what_was_interrupted_is_finished_and_said(releases, old, tmp_path, caplog, monkeypatch):
-    """The journal is written, nothing is moved yet: reading the release finishes it, once."""
-    half_way(releases[2], tmp_path, monkeypatch)
+    with monkeypatch.context() as patch:
+        patch.setattr(switches._Move, "do", lambda *_, **__: os._exit(1))
+        publish = partial(written, new, tmp_path / "r.parquet", audit=tmp_path / "a.parquet", overwrite=True)
+        os.waitpid(in_child(publish), 0)
     assert shoal.read_release(tmp_path / "r.parquet").claim.k == 4
     assert [record.getMessage() for record in caplog.records] == [
         "an interrupted publication of r.parquet was finished"
     ]
-    assert k_of(releases[0], tmp_path) == 4
-
-
-def half_way(release, folder, monkeypatch):
-    """Leave a switch that was decided and not begun, as a killed run does."""
-
-    class Killed(BaseException):
-        pass
-
-    def die(*_, **__):
-        raise Killed
-
-    with monkeypatch.context() as patch:
-        patch.setattr(folders, "_set_aside", die)
-        patch.setattr(folders.shutil, "rmtree", lambda *_, **__: None)
-        with pytest.raises(Killed):
-            written(release, folder / "r.parquet", audit=folder / "a.parquet", overwrite=True)
-
-
-def test_what_was_changed_meanwhile_stays(releases, old, tmp_path, caplog, monkeypatch):
-    half_way(releases[2], tmp_path, monkeypatch)
-    (tmp_path / "a.parquet").write_bytes(old["a.parquet"] + b" ")
-    shoal.read_release(tmp_path / "r.parquet")
-    assert "was dropped: its files were changed meanwhile" in caplog.text
-    assert contents(tmp_path) == old | {"a.parquet": old["a.parquet"] + b" "}
-
-
-def test_a_journal_of_somebody_else_is_not_followed(tmp_path):
-    """A folder that others may write to could hold a journal that moves anything anywhere."""
-    folder = tmp_path / ".shoal-x"
-    folder.mkdir(mode=0o777)
-    folder.chmod(0o777)
-    (folder / "lock").touch()
-    (folder / "new").write_text("x")
-    (tmp_path / "target").write_text("mine")
-    moves = [[str(folder / "new"), str(tmp_path / "target"), folders._identity(tmp_path / "target")]]
-    (folder / "switch.json").write_text(json.dumps(moves))
-    folders.mend(tmp_path)
-    assert (tmp_path / "target").read_text() == "mine"
-    folder.chmod(0o700)
-    folders.mend(tmp_path)
-    assert (tmp_path / "target").read_text() == "x"
-
-
-def test_a_file_that_has_appeared_takes_everything_back(releases, tmp_path, monkeypatch):
-    """Without --overwrite: what is there stays, what was moved before it is gone again."""
-    real = folders._move_new
-
-    def move(new, target):
-        if target.name == "r.parquet.manifest.json":
-            target.write_text("mine")
-        real(new, target)
-
-    monkeypatch.setattr(folders, "_move_new", move)
-    with pytest.raises(AlreadyExists, match="appeared meanwhile"):
-        written(releases[1], tmp_path / "r.parquet", audit=tmp_path / "a.parquet")
-    assert contents(tmp_path) == {"r.parquet.manifest.json": b"mine"}
+    assert shoal.verify(people, tmp_path / "r.parquet", audit=tmp_path / "a.parquet").ok
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.parquet", "r.parquet", "r.parquet.manifest.json"]
 
 
 @pytest.mark.slow

@@ -11,12 +11,14 @@ import hashlib
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal.errors import SettingsError
-from shoal.folders import private_folder, refuse_existing, switch
+from shoal.errors import OutputError, SettingsError
+from shoal.folders import private_folder, refuse_existing
+from shoal.interrupt import undisturbed
 from shoal.lists import offsets_of
 from shoal.publishing.audit import audit_table
 from shoal.publishing.files import PRIVATE, PUBLIC, write_json, write_tables
@@ -24,10 +26,10 @@ from shoal.publishing.manifest import manifest, manifest_path, run_record
 from shoal.publishing.numbering import numbered, taken
 from shoal.publishing.schema import release_batches
 from shoal.release import Members
+from shoal.switch import switch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     import pyarrow as pa
 
@@ -54,6 +56,8 @@ class Outputs:
         Replace what is there. Otherwise AlreadyExists.
     geo, compact
         Of boxes: add WGS84 polygons; publish identical records once with their `count`.
+
+    Raises OutputError if two of the files are the same.
     """
 
     path: Path
@@ -65,6 +69,28 @@ class Outputs:
     geo: bool = field(default=False, kw_only=True)
     compact: bool = field(default=False, kw_only=True)
 
+    def __post_init__(self) -> None:
+        written = [*self.files, *([self.ledger] if self.ledger else [])]
+        if len({file.resolve() for file in written}) < len(written):
+            raise OutputError(
+                "the release, its manifest, the audit file, the run record and the ledger need different names"
+            )
+
+    @classmethod
+    def at(
+        cls,
+        path: str | Path,
+        *,
+        audit: str | Path | None = None,
+        run_record: str | Path | None = None,
+        ledger: str | Path | None = None,
+        **how: bool,
+    ) -> Outputs:
+        """Return the outputs at paths that may be text."""
+        private = {"audit": audit, "run_record": run_record, "ledger": ledger}
+        paths = {name: None if file is None else Path(file) for name, file in private.items()}
+        return cls(Path(path), **paths, **how)  # type: ignore[arg-type]  # each name has its own type
+
     @property
     def files(self) -> list[Path]:
         """All files that are written: the data file, its manifest, and the private ones."""
@@ -74,20 +100,23 @@ class Outputs:
 class Staged:
     """A release that is written but not yet published: `path` is the data file, `audit` the table of who is in it."""
 
-    def __init__(self, numbers: Numbered, audit: pa.Table | None, files: list[tuple[Path, Path]]) -> None:
+    def __init__(
+        self, numbers: Numbered, audit: pa.Table | None, files: list[tuple[Path, Path]], *, overwrite: bool
+    ) -> None:
         self.numbers, self.audit, self.path = numbers, audit, files[0][0]
-        self._files = files
+        self._files, self._overwrite = files, overwrite
         self.published = False
 
-    def publish(self, *, overwrite: bool = False) -> Numbered:
+    def publish(self) -> Numbered:
         """Move all files into place at once; return the published release with its numbers.
 
         Guarantee: afterwards the whole new release is there; if it raises, the files that were there before are back.
         A signal in between is ignored. If the run is killed in between, the next command finishes its work.
         """
         data, public, *private = self._files
-        switch([*private, data, public], overwrite=overwrite)
-        self.published = True
+        with undisturbed(too_late=True):
+            switch([*private, data, public], overwrite=self._overwrite)
+            self.published = True
         return self.numbers
 
 
@@ -98,7 +127,7 @@ def stage(
     """Write a release into private folders beside its outputs; they are removed if the block does not publish it.
 
     Input: what a method made; its records get fresh pseudonyms in random order (from the OS, or from `seed`). A seeded
-    release claims nothing unless its records are identical in groups: seeds can be guessed. `record` is what the run
+    release claims `k-anonymity` or nothing: seeds can be guessed. `record` is what the run
     record holds besides the exact counts and the seed. Raises SettingsError for what does not go together,
     AlreadyExists, OutputError. Memory: some batches of a million rows; the records are brought into their order on the
     way.
@@ -110,18 +139,18 @@ def stage(
     numbers = numbered(_compacted(release) if outputs.compact else release, seed)
     audit = audit_table(numbers.release, numbers.members())
     with ExitStack() as folders:
-        target, public, *_ = outputs.files
-        private = {path: folders.enter_context(private_folder(path.parent)) / path.name for path in outputs.files[2:]}
-        data = folders.enter_context(private_folder(target.parent)) / target.name
-        files = [(data, target), (manifest_path(data), public), *((new, path) for path, new in private.items())]
+        parents = dict.fromkeys(path.parent for path in outputs.files)
+        private = {parent: folders.enter_context(private_folder(parent)) for parent in parents}
+        new = {path: private[path.parent] / path.name for path in outputs.files}
+        data = new[outputs.path]
         rows = release_batches(numbers.release, numbers.order, geo=outputs.geo)
         write_tables(data, rows, PUBLIC, **release.layout.encoding)
-        write_json(files[1][0], manifest(numbers.release, data, seeded=seed is not None), PUBLIC)
+        write_json(manifest_path(data), manifest(numbers.release, data, seeded=seed is not None), PUBLIC)
         if outputs.audit is not None and audit is not None:
-            write_tables(private[outputs.audit], iter([audit]), PRIVATE)
+            write_tables(new[outputs.audit], iter([audit]), PRIVATE)
         if outputs.run_record is not None:
-            write_json(private[outputs.run_record], run_record(numbers.release, record or {}, seed), PRIVATE)
-        yield Staged(numbers, audit, files)
+            write_json(new[outputs.run_record], run_record(numbers.release, record or {}, seed), PRIVATE)
+        yield Staged(numbers, audit, [(file, path) for path, file in new.items()], overwrite=outputs.overwrite)
 
 
 def refuse_form(outputs: Outputs, claim: Claim, crs: str | None, *, drawable: bool) -> None:

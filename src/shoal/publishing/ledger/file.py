@@ -23,10 +23,11 @@ import numpy as np
 from pydantic import Field
 
 from shoal.errors import LedgerError, OutputError, SettingsError
-from shoal.folders import private_folder, sync_folder
+from shoal.folders import private_folder
 from shoal.interrupt import undisturbed
 from shoal.publishing.ledger.fingerprints import KEY_BYTES, People
 from shoal.settings import Settings
+from shoal.switch import place_new, sync_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -165,7 +166,8 @@ def _content(mapped: mmap.mmap, name: str) -> tuple[bytes, list[tuple[Entry, Peo
     version = first.removeprefix(_NAME)
     if first.startswith(_NAME) and version.isdigit() and int(version) != _FORMAT:
         raise LedgerError(
-            f"the ledger {name} has the format {int(version)}, not {_FORMAT}: another shoal wrote it; use that one"
+            f"the ledger {name} has the format {int(version)}, not {_FORMAT}: another version of shoal wrote it; "
+            "use that version"
         )
     data = memoryview(mapped)
     body, seal = data[:-_SEAL], data[-_SEAL:]
@@ -224,7 +226,7 @@ def _write(path: Path, key: bytes, releases: list[tuple[Entry, People]], *, over
             handle = os.open(folder / path.name, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
             _fill(handle, _parts(key, releases))
             _lock(handle, path.name)
-            if not over and not _linked(folder / path.name, path):
+            if not over and not place_new(folder / path.name, path):
                 os.close(handle)
                 return None
             if over:
@@ -238,17 +240,6 @@ def _write(path: Path, key: bytes, releases: list[tuple[Entry, People]], *, over
         why = getattr(error, "strerror", None) or "no private folder beside it"
         raise LedgerError(f"the ledger {path.name} can't be written ({why}); choose another place") from None
     return handle
-
-
-def _linked(source: Path, path: Path) -> bool:
-    """Link a file to a path, or rename it if the file system has no links; return False if the path exists."""
-    try:
-        path.hardlink_to(source)
-    except FileExistsError:
-        return False
-    except OSError:
-        source.replace(path)
-    return True
 
 
 def _fill(handle: int, parts: Iterator[bytes | memoryview]) -> None:

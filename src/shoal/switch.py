@@ -1,0 +1,324 @@
+"""The switch: move a set of new files into place, all or none, whatever happens in between.
+
+1. The new files lie in private folders beside their targets. The folder of the last one is the *home* of the switch.
+2. A journal in the home names every new file and its target. Once it is there, the switch is decided.
+3. Each target is kept under a second name beside its new file, then replaced.
+4. The journal is removed.
+
+An error, or an exception from anywhere, takes everything back. A run that is killed between 2 and 4 leaves its journal.
+The next command that looks at one of these folders finishes the switch (`mend`). If a file is not what the journal
+says, it takes the switch back instead; if that can't be done either, it leaves everything and says where it is.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import logging
+import os
+import shutil
+import stat
+import time
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from shoal.errors import AlreadyExists, OutputError
+from shoal.interrupt import undisturbed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["LOCK", "PREFIX", "is_needed", "mend", "place_new", "switch", "sync_folder"]
+
+PREFIX, LOCK = ".shoal-", "lock"
+_JOURNAL, _POINTER, _OLD = "switch.json", "switch.at", "old-"
+_TURN_S = 60
+_LOG = logging.getLogger("shoal")
+
+
+class _Stamp(NamedTuple):
+    """The size and the time of a file: enough to tell it from another one at the same path."""
+
+    size: int
+    ns: int
+
+    @classmethod
+    def of_new(cls, path: Path) -> _Stamp:
+        """Return the stamp of a file that exists."""
+        state = path.stat()
+        return cls(state.st_size, state.st_mtime_ns)
+
+    @classmethod
+    def of(cls, path: Path) -> _Stamp | None:
+        """Return the stamp of a file, or None if there is no file."""
+        try:
+            return cls.of_new(path)
+        except FileNotFoundError:
+            return None
+
+    def fits(self, path: Path) -> bool:
+        """Return whether the file at a path has this stamp; file systems may cut times to one or two seconds."""
+        found = _Stamp.of(path)
+        times = {self.ns, *(self.ns // unit * unit for unit in (10**9, 2 * 10**9))}
+        return found is not None and found.size == self.size and found.ns in times
+
+
+class _Move(NamedTuple):
+    """One file of a switch: the new file, its target, the second name of what was there, and the stamps of both."""
+
+    new: Path
+    target: Path
+    old: Path
+    stamp: _Stamp
+    before: _Stamp | None
+
+    @classmethod
+    def read(cls, home: Path, new: str, target: str, old: str, stamp: list[int], before: list[int] | None) -> _Move:
+        """Return a move as the journal in its home describes it."""
+        new_path, target_path, old_path = (Path(os.path.normpath(home / path)) for path in (new, target, old))
+        return cls(new_path, target_path, old_path, _Stamp(*stamp), None if before is None else _Stamp(*before))
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the new file is in place."""
+        return self.stamp.fits(self.target)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the new file still waits, and the target is as it was."""
+        untouched = not self.target.exists() if self.before is None else self.before.fits(self.target)
+        return self.stamp.fits(self.new) and untouched
+
+    def do(self, *, overwrite: bool) -> None:
+        """Put the new file in place. Without `overwrite`, raise FileExistsError if a file has appeared there."""
+        if overwrite:
+            self._keep_old()
+            self.new.replace(self.target)
+        elif not place_new(self.new, self.target):
+            raise FileExistsError
+
+    def _keep_old(self) -> None:
+        """Keep what is at the target under its second name, unless that was done before."""
+        if self.before is None or self.old.exists():
+            return
+        try:
+            self.old.hardlink_to(self.target)
+        except OSError:  # a file system without links
+            copy = self.old.with_suffix(".copy")
+            shutil.copy2(self.target, copy)
+            copy.rename(self.old)
+
+    def take_back(self) -> bool:
+        """Put back what was at the target, if the new file is there; return whether the new file is gone from it."""
+        with suppress(OSError):
+            if self.old.exists() and (self.is_done or not self.target.exists()):
+                self.old.replace(self.target)
+            elif self.before is None and self.is_done:
+                self.target.unlink()
+        return not self.is_done or self.before == self.stamp
+
+
+def switch(files: list[tuple[Path, Path]], *, overwrite: bool = False) -> None:
+    """Move files out of their private folders into place, all or none, as one step that no signal can split.
+
+    Input: pairs of a new file, in a private folder beside its target, and the target. The last one, the manifest, makes
+    the release valid. Guarantee: if it returns, all new files are in place. If it raises AlreadyExists, OutputError or
+    anything else, everything is as it was before; should even that fail, the message says so, and the next command
+    tries again. If the run is killed, the next command finishes the switch or takes it back (`mend`).
+    """
+    home, folder = files[-1][0].parent, files[-1][1].parent
+    with undisturbed(too_late=True), _turn(folder):
+        mend(folder)
+        try:
+            moves = [
+                _Move(new, target, new.with_name(f"{_OLD}{number}"), _Stamp.of_new(new), _Stamp.of(target))
+                for number, (new, target) in enumerate(files)
+            ]
+            _decide(home, moves)
+        except BaseException as error:
+            _forget(home)
+            if isinstance(error, OSError):
+                raise OutputError(f"writing failed ({error.strerror or 'I/O error'}); nothing was published") from None
+            raise
+        try:
+            for move in moves:
+                move.do(overwrite=overwrite)
+            for place in dict.fromkeys(move.target.parent for move in moves):
+                sync_folder(place)
+        except BaseException as error:
+            _undo(home, moves, error)
+            raise
+        _forget(home)
+
+
+@contextmanager
+def _turn(folder: Path) -> Iterator[None]:
+    """Wait until no other run switches files of this folder."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError as error:
+        raise OutputError(f"the output folder can't be opened ({error.strerror}); nothing was published") from None
+    try:
+        for _ in range(_TURN_S * 20):
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                time.sleep(0.05)
+                continue
+            except OSError:  # a file system without locks
+                break
+            break
+        else:
+            raise OutputError("another run is publishing into this folder; wait for it, then try again")
+        yield
+    finally:
+        os.close(handle)
+
+
+def _decide(home: Path, moves: list[_Move]) -> None:
+    """Write the journal into the home. Its paths are relative, so that it still holds if all folders are moved."""
+    base = home.resolve()
+
+    def path_from(file: Path) -> str:
+        return os.path.relpath(file.parent.resolve() / file.name, base)
+
+    for other in dict.fromkeys(move.new.parent for move in moves):
+        if other != home:
+            _write(other, _POINTER, os.path.relpath(base, other.resolve()))
+    entries = [(path_from(move.new), path_from(move.target), path_from(move.old), *move[3:]) for move in moves]
+    _write(home, _JOURNAL, entries)
+
+
+def _write(folder: Path, name: str, content: object) -> None:
+    """Write a file of a switch; it is there whole, and on the disk, or not at all."""
+    draft = folder / f"{name}.new"
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        json.dump(content, file)
+        file.flush()
+        os.fsync(file.fileno())
+    draft.rename(folder / name)
+    sync_folder(folder)
+
+
+def _forget(home: Path) -> None:
+    """Remove the journal: nothing is to be mended any more."""
+    for name in (_JOURNAL, f"{_JOURNAL}.new"):
+        with suppress(OSError):
+            (home / name).unlink(missing_ok=True)
+
+
+def _undo(home: Path, moves: list[_Move], error: BaseException) -> None:
+    """Take all moves back; raise AlreadyExists or OutputError if the error was the operating system's."""
+    restored = _taken_back(moves)
+    if restored:
+        _forget(home)
+    if isinstance(error, FileExistsError) and restored:
+        raise AlreadyExists("a file of that name has appeared meanwhile; nothing was published") from None
+    if isinstance(error, OSError):
+        if not restored:
+            after = "and the files that were there could not be put back; the next command tries again"
+        elif any(move.before for move in moves):
+            after = "nothing was published; the release that was there is as it was"
+        else:
+            after = "nothing was published"
+        raise OutputError(f"moving into place failed ({error.strerror or 'I/O error'}); {after}") from None
+
+
+def _taken_back(moves: list[_Move]) -> bool:
+    """Take back every move, even if another one can't be; return whether no new file is left in place."""
+    gone = [move.take_back() for move in moves]
+    return all(gone)
+
+
+def mend(folder: Path) -> None:
+    """Finish, or take back, the switches in this folder whose runs were killed, and log it. Never raises OSError."""
+    private: list[Path] = []
+    with suppress(OSError):  # a folder that can't be listed has nothing that could be mended
+        private += [file.parent for name in (_JOURNAL, _POINTER) for file in folder.glob(f"{PREFIX}*/{name}")]
+    for one in private:
+        try:
+            _mend(one)
+        except BlockingIOError:
+            continue  # its run is alive
+        except (OSError, ValueError, TypeError, LookupError) as error:
+            _LOG.warning("an interrupted publication in %s can't be finished (%s)", one.name, type(error).__name__)
+
+
+def _mend(folder: Path) -> None:
+    """Mend the switch that a private folder belongs to, if its run is gone."""
+    home = _home_of(folder)
+    if not home.parent.is_dir():
+        _LOG.warning("%s holds files of an interrupted publication; its other folder is missing", folder.name)
+    if not (home / _JOURNAL).exists():
+        return
+    if not (_is_private(folder) and _is_private(home)):
+        _LOG.warning("an interrupted publication was left alone: %s is open to others", folder.name)
+        return
+    with (home / LOCK).open("r+") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if (home / _JOURNAL).exists():
+            _finish(home)
+
+
+def is_needed(folder: Path) -> bool:
+    """Return whether a private folder holds files of a switch that is decided and not finished."""
+    try:
+        home = _home_of(folder)
+    except (OSError, ValueError, TypeError):
+        return True
+    return (home / _JOURNAL).exists() or not home.parent.is_dir()
+
+
+def _home_of(folder: Path) -> Path:
+    """Return the home of the switch that a private folder belongs to: the folder itself if it points to no other."""
+    try:
+        return Path(folder.resolve(), json.loads((folder / _POINTER).read_text())).resolve()
+    except FileNotFoundError:
+        return folder.resolve()
+
+
+def _is_private(folder: Path) -> bool:
+    """Return whether a folder is this user's own and closed to others: nobody else can have written a journal there."""
+    state = folder.lstat()
+    return stat.S_ISDIR(state.st_mode) and state.st_uid == os.getuid() and not state.st_mode & 0o077
+
+
+def _finish(home: Path) -> None:
+    """Finish the switch of a run that was killed; take it back if a file is not what the journal says."""
+    moves = [_Move.read(home, *entry) for entry in json.loads((home / _JOURNAL).read_text())]
+    name = moves[-1].target.name.removesuffix(".manifest.json")
+    if all(move.is_done or move.is_open for move in moves):
+        for move in moves:
+            if not move.is_done:
+                move.do(overwrite=True)
+                sync_folder(move.target.parent)
+        _LOG.warning("an interrupted publication of %s was finished", name)
+    elif _taken_back(moves):
+        _LOG.warning("an interrupted publication of %s was dropped: its files were changed meanwhile", name)
+    else:
+        _LOG.warning("an interrupted publication of %s can't be finished; its files are in %s", name, home.name)
+        return
+    _forget(home)
+    for private in dict.fromkeys([*(move.new.parent for move in moves), home]):
+        shutil.rmtree(private, ignore_errors=True)
+
+
+def place_new(file: Path, target: Path) -> bool:
+    """Put a file at a path that is free; return False if a file is there. The file may stay where it was, too."""
+    try:
+        target.hardlink_to(file)
+    except FileExistsError:
+        return False
+    except OSError:  # a file system without links
+        file.replace(target)
+    return True
+
+
+def sync_folder(folder: Path) -> None:
+    """Wait until the names in a folder are on the disk."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
