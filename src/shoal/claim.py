@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from shoal.errors import SettingsError
+from shoal.units import INT32
 
 __all__ = ["CLAIMS", "Claim"]
 
@@ -30,11 +31,11 @@ _SAYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 _COUNTS = ("k", "tau_s", "epsilon_s")
 _WORDS: dict[str, tuple[str, str]] = {
     "k-anonymity": (
-        "Records are identical in groups of at least {k}. Everyone's samples are inside the record of their group.",
+        "Every record has at least {k} identical copies. Everyone's samples are inside the record of their group.",
         "Learn what a whole group has in common, and that somebody is in the data at all.",
     ),
     "k-concealment": (
-        "Everyone is inside {k} records of {k} people each. Each of these records is equally likely to be their own.",
+        "Everyone is inside at least {k} records of at least {k} people each. Each of them may be the person's own.",
         "Intersect a person's {k} records: together they reveal more than each of them alone.",
     ),
     "cover": (
@@ -62,12 +63,14 @@ _WORDS: dict[str, tuple[str, str]] = {
 
 @dataclass(frozen=True)
 class Claim:
-    """The privacy guarantee that a release promises. `CLAIMS` lists the names, strongest first.
+    """The privacy guarantee that a release promises.
 
-    `k-anonymity(k)`: records are identical in groups of at least k.
+    `CLAIMS` lists the names, the first three from the strongest to the weakest.
 
-    `k-concealment(k)`: everyone is inside k records of k people each, and the owners of the records are drawn at
-    random.
+    `k-anonymity(k)`: every record has at least k identical copies, for a group of at least k people.
+
+    `k-concealment(k)`: everyone is inside at least k records of at least k people each, and each of these records may
+    be the person's own.
 
     `cover(k)`: everyone's samples are inside at least k records, and every box of these records holds one of the
     samples.
@@ -107,9 +110,7 @@ class Claim:
         if not set(needed) <= said:
             raise SettingsError(f"the claim {self.name} must say {' and '.join(needed)}")
         if not said <= {*needed, *possible}:
-            raise SettingsError(
-                f"the claim {self.name} says {' and '.join([*needed, *possible]) or 'nothing'}, no more"
-            )
+            raise SettingsError(f"the claim {self.name} takes only {' and '.join([*needed, *possible]) or 'a name'}")
         if not all(_fits(name, getattr(self, name)) for name in said):
             raise SettingsError(f"the claim {self.name} has a value out of range or of another kind")
         if self.leakage_share is not None and self.epsilon_s is None:
@@ -218,7 +219,7 @@ def _fits(name: str, value: Any) -> bool:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     if name in _COUNTS:
-        return isinstance(value, int) and 1 <= value < 2**31
+        return isinstance(value, int) and 1 <= value <= INT32
     return 0 <= value <= 1 if name == "leakage_share" else 0 < value < math.inf
 
 

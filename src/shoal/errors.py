@@ -4,15 +4,15 @@
     ├── InputError                the data given can't be used
     │   ├── UnreadableFile        missing, truncated, corrupted, not of a known kind
     │   ├── ColumnsNotFound       user, time or place can't be found among the columns
-    │   ├── BadRows               --strict and a row breaks a rule
+    │   ├── BadRows               a row breaks a rule, and `strict` was given
     │   ├── NoValidRows           nothing is left after cleaning
     │   ├── LikelySwapped         latitude and longitude seem to be exchanged
     │   └── TooFewUsers           fewer people than the promised k
     ├── SettingsError             an option or a combination of options makes no sense
     ├── OutputError               the release can't be written where it was asked for
-    │   └── AlreadyExists         OUTPUT is there and --overwrite was not given
+    │   └── AlreadyExists         the output is there, and `overwrite` was not given
     ├── LedgerError               the ledger of releases can't be used; nothing was published
-    │   └── OverlapError          people of this release are in an earlier one, and --allow-overlap was not given
+    │   └── OverlapError          people of this release are in an earlier one, and `allow_overlap` was not given
     ├── TooLarge                  the work would not fit into memory or a stated bound
     ├── NotVerified               the claim could not be shown on the written file; nothing was published
     └── CannotCheck               verify could not come to a verdict

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.errors import InputError, SettingsError
+from shoal.units import INT32
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyproj import Transformer
 
-__all__ = ["INT32", "Frame", "floor_cells", "local_crs", "transformer"]
-
-INT32 = 2**31 - 1  # the largest cell, slot and metre of a grid
+__all__ = ["Frame", "floor_cells", "local_crs", "transformer"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +49,7 @@ class Frame:
     def __post_init__(self) -> None:
         """Check that sizes are at least one and that the CRS is in metres."""
         if self.cell_m < 1 or self.slot_s < 1:
-            raise SettingsError("cell and slot must be at least 1 m and 1 s; give e.g. --cell 100m --slot 60s")
+            raise SettingsError("cell_m must be at least 1 m, and slot_s at least 1 s")
         if self.crs is not None:
             transformer(self.crs)
 
@@ -64,7 +63,7 @@ class Frame:
         east, north = transformer(self.crs).transform(np.asarray(lng), np.asarray(lat))
         x, y, fits = floor_cells(east, north, self.cell_m)
         if fits is not None:
-            raise InputError("the CRS can't hold some of the places; leave them out or choose another --crs")
+            raise InputError("the CRS can't hold some of the places; leave them out or choose another `crs`")
         return x.astype(np.int32), y.astype(np.int32)
 
     def degrees(self, east: Any, north: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -98,7 +97,7 @@ def floor_cells(
         x, y = np.where(fits, x, 0.0), np.where(fits, y, 0.0)
     farthest = max(x.max(initial=0) + 1, -x.min(initial=0), y.max(initial=0) + 1, -y.min(initial=0))
     if farthest * cell_m > INT32:
-        raise SettingsError("the cells do not fit 32 bits; give a larger --cell or another --crs")
+        raise SettingsError("the cells do not fit 32 bits; give a larger `cell` or another `crs`")
     return x, y, fits
 
 
@@ -120,7 +119,7 @@ def transformer(crs: str) -> Transformer:
     try:
         parsed = CRS.from_user_input(crs)
     except ProjError as error:
-        raise SettingsError("the CRS is not one that pyproj knows; give e.g. --crs EPSG:32650") from error
+        raise SettingsError('the CRS is not one that pyproj knows; give e.g. `crs="EPSG:32650"`') from error
     if not parsed.is_projected or {axis.unit_name for axis in parsed.axis_info} != {"metre"}:
-        raise SettingsError("the CRS must be projected, in metres; give e.g. the UTM zone: --crs EPSG:32650")
+        raise SettingsError('the CRS must be projected, in metres; give e.g. the UTM zone: `crs="EPSG:32650"`')
     return Transformer.from_crs("OGC:CRS84", parsed, always_xy=True)

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from shoal.arrow import to_arrow_array
 from shoal.errors import SettingsError, TooLarge
-from shoal.frame import INT32
+from shoal.units import INT32
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["even_ranges", "offsets_of", "take_lists"]
+__all__ = ["even_ranges", "offsets_of", "ranges_of", "take_lists"]
 
 
-def offsets_of(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+def offsets_of(counts: NDArray[Any]) -> NDArray[np.int64]:
     """Return the offsets of lists of these lengths: where each starts, and where the last ends.
 
     >>> offsets_of(np.array([2, 0, 3])).tolist()
@@ -48,3 +48,12 @@ def even_ranges(weights: NDArray[np.int64], per_range: int) -> list[tuple[int, i
     part = np.cumsum(weights) // per_range
     edges = [0, *(np.flatnonzero(np.diff(part)) + 1).tolist(), len(weights)]
     return [(start, stop) for start, stop in pairwise(edges) if start < stop]
+
+
+def ranges_of(n: int, per_range: int) -> list[tuple[int, int]]:
+    """Cut 0…n into ranges of the same length; the last one may be shorter.
+
+    >>> ranges_of(5, 2), ranges_of(4, 2), ranges_of(0, 2)
+    ([(0, 2), (2, 4), (4, 5)], [(0, 2), (2, 4)], [])
+    """
+    return [(start, min(start + per_range, n)) for start in range(0, n, per_range)]

@@ -160,7 +160,10 @@ class Release(Displayed):
         return self.to_arrow().select(["uid", "datetime", "lat", "lng"]).to_pandas()
 
     def write(self, path: str | Path, **options: Any) -> Release:
-        """Verify and publish to a file; return what was published. See `shoal.pipeline.publish_release` for options."""
+        """Verify and publish to a file; return what was published.
+
+        `options` are those of `shoal.publish`: audit, run_record, overwrite, geo, compact, seed and run.
+        """
         from shoal.pipeline import publish_release
 
         return publish_release(self, path, **options)

@@ -7,10 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal.errors import SettingsError
+from shoal.errors import TooLarge
 from shoal.parallel import LOCAL_ENGINE, run_ranges, thread_count
 from shoal.progress import SILENT
+from shoal.settings import Settings, setting
 from shoal.store import NOTHING_KEPT
+from shoal.units import Bytes  # noqa: TC001  pydantic needs it
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -20,10 +22,20 @@ if TYPE_CHECKING:
     from shoal.progress import Progress
     from shoal.store import Arrays, Store
 
-__all__ = ["LOCAL", "Run"]
+__all__ = ["LOCAL", "Limits", "Run"]
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+class Limits(Settings):
+    """The settings of a run that people give: in Python as arguments of `Run`, on the command line as flags."""
+
+    threads: int | None = setting(None, help="The number of threads; by default all cores.", ge=1)
+    memory: Bytes | None = setting(
+        None, help="The most memory to use, e.g. 8GB; by default what is free.", unit="B", ge=1
+    )
+    work_dir: Path | None = setting(None, help="The folder for private temporary files; by default beside the output.")
+
+
+@dataclass(frozen=True, init=False, repr=False)
 class Run:
     """How work is carried out. Every function with long work takes such an object as `run`.
 
@@ -32,7 +44,7 @@ class Run:
     threads
         The number of threads; None for all cores that the process may use.
     memory
-        The most bytes that the process may take; None for what is free.
+        The most memory that the process may take: text such as `"8GB"`, or a number of bytes; None for what is free.
     work_dir
         The folder for private temporary files; None for the folder of the output, or the system's temporary folder.
     progress
@@ -42,24 +54,33 @@ class Run:
     engine
         The object that carries out the parts of `map`; by default threads of this process.
 
-    Guarantee: these settings never change a result, not even a byte of it.
+    Guarantee: these settings never change a result, not even a byte of it. Raises SettingsError if threads, memory or
+    the folder make no sense.
 
-    >>> Run(threads=2).workers
-    2
+    >>> run = Run(threads=2, memory="8GB")
+    >>> run.workers, run.memory
+    (2, 8000000000)
     """
 
-    threads: int | None = None
-    memory: int | None = None
-    work_dir: str | Path | None = None
-    progress: Progress = SILENT
-    store: Store = NOTHING_KEPT
-    engine: Engine = LOCAL_ENGINE
+    threads: int | None
+    memory: int | None
+    work_dir: Path | None
+    progress: Progress
+    store: Store
+    engine: Engine
 
-    def __post_init__(self) -> None:
-        if self.threads is not None and self.threads < 1:
-            raise SettingsError("--threads must be at least 1; leave it out for all cores")
-        if self.memory is not None and self.memory < 0:
-            raise SettingsError("a limit of memory is a size above zero; give e.g. --memory 8GB")
+    def __init__(
+        self,
+        *,
+        threads: int | str | None = None,
+        memory: int | str | None = None,
+        work_dir: str | Path | None = None,
+        progress: Progress = SILENT,
+        store: Store = NOTHING_KEPT,
+        engine: Engine = LOCAL_ENGINE,
+    ) -> None:
+        given: dict[str, Any] = {"threads": threads, "memory": memory, "work_dir": work_dir}
+        vars(self).update(dict(Limits(**given)), progress=progress, store=store, engine=engine)
 
     def __repr__(self) -> str:
         limits = {"threads": self.threads, "memory": self.memory, "work_dir": self.work_dir}
@@ -76,7 +97,9 @@ class Run:
         return thread_count(self.threads)
 
     def within(self, memory: int | None) -> Run:
-        """Return the same run with another limit of memory."""
+        """Return the same run with another limit of memory; raises TooLarge if nothing is left."""
+        if memory is not None and memory < 1:
+            raise TooLarge('the limit of memory leaves no room for this work; allow more, e.g. `memory="8GB"`')
         return replace(self, memory=memory)
 
     def stage(self, name: str, total: float | None = None) -> AbstractContextManager[Callable[[float], None]]:

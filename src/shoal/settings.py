@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -10,16 +12,41 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from shoal.errors import SettingsError
 
 if TYPE_CHECKING:
-    from pydantic.fields import FieldInfo
+    from collections.abc import Iterable
 
-__all__ = ["InvalidSettings", "Setting", "Settings", "flag_of", "setting"]
+    from pydantic.fields import FieldInfo
+    from pydantic_core import ErrorDetails
+
+__all__ = ["InvalidSettings", "Setting", "Settings", "flag_of", "nearest", "setting", "with_flags"]
+
+# The rules that a value can break, as pydantic names them, and the kinds of values.
+_RULES = {
+    "greater_than": "must be above {gt}",
+    "greater_than_equal": "must be at least {ge}",
+    "less_than": "must be below {lt}",
+    "less_than_equal": "must be at most {le}",
+    "literal_error": "must be {expected}",
+    "missing": "is needed",
+    "finite_number": "must be a finite number",
+}
+_KINDS = {
+    "int": "must be a whole number",
+    "float": "must be a number",
+    "bool": "must be true or false",
+    "string": "must be text",
+    "path": "must be a path",
+    "tuple": "must be a list of values",
+    "dict": "must be a table of names and values",
+    "mapping": "must be a table of names and values",
+}
+_NAMED = re.compile(r'`([a-z]\w*)(?:="?([^"`]*)"?)?`')
 
 
 @dataclass(frozen=True)
 class Setting:
     """The description of a setting, besides its type and default.
 
-    `help` is one line for `--help`. `unit` is that of a plain number: m or s. `public` is the name under which its
+    `help` is one line for `--help`. `unit` is that of a plain number: m, s or B. `public` is the name under which its
     value is written into the release; None keeps it private. A `quiet` one is written only if it is not the default.
     """
 
@@ -58,6 +85,28 @@ def flag_of(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
+def with_flags(message: str) -> str:
+    """Return a message with the settings in backticks named as on the command line.
+
+    Messages name settings as they are written in Python; the command line prints them with this function.
+
+    >>> with_flags('choose another `work_dir`, or give e.g. `cell="100m"` and `threads=1`')
+    'choose another --work-dir, or give e.g. --cell 100m and --threads 1'
+    """
+    return _NAMED.sub(lambda named: " ".join([flag_of(named[1]), *filter(None, [named[2]])]), message)
+
+
+def nearest(name: str, names: Iterable[str], form: str = "{}") -> str:
+    """Return the advice for a name that is not among some names: the nearest of them, or all.
+
+    >>> nearest("anonymise", ["anonymize", "verify"]), nearest("x", ["read", "verify"], "[{}]")
+    ('did you mean anonymize?', 'there are: [read], [verify]')
+    """
+    known = list(names)
+    near = get_close_matches(name, known, n=1, cutoff=0.5)
+    return f"did you mean {form.format(near[0])}?" if near else f"there are: {', '.join(map(form.format, known))}"
+
+
 class InvalidSettings(SettingsError):
     """Some settings break a rule. The message names the setting and the rule, never the value.
 
@@ -85,7 +134,8 @@ class Settings(BaseModel):
         try:
             super().__init__(**values)
         except ValidationError as error:
-            raise InvalidSettings([_fault(type(self), e["loc"], e["msg"]) for e in error.errors()]) from None
+            faults = dict.fromkeys(_fault(type(self), one) for one in error.errors())
+            raise InvalidSettings(list(faults)) from None
 
     @classmethod
     def settings(cls) -> dict[str, Setting]:
@@ -100,11 +150,20 @@ def _declared(field: FieldInfo) -> Setting:
     return Setting(field.description or "", unit, str(public) if public else None, quiet=bool(more.get("quiet")))
 
 
-def _fault(kind: type[Settings], where: tuple[int | str, ...], rule: str) -> tuple[str, str]:
+def _fault(kind: type[Settings], error: ErrorDetails) -> tuple[str, str]:
     """Return the name of a wrong setting, the rule it breaks and its description."""
-    name = str(where[0]) if where else ""
+    name = str(error["loc"][0]) if error["loc"] else ""
     if name and name not in kind.model_fields:
-        return name, f"no such setting; there are: {', '.join(kind.model_fields)}"
+        return name, f"no such setting; {nearest(name, kind.model_fields)}"
     field = kind.model_fields.get(name)
     hint = f" ({field.description.rstrip('.')})" if field is not None and field.description else ""
-    return name, f"{rule.removeprefix('Value error, ')}{hint}"
+    return name, f"{_rule(error)}{hint}"
+
+
+def _rule(error: ErrorDetails) -> str:
+    """Return the broken rule in our words."""
+    kind, values = error["type"], error.get("ctx", {})
+    if kind == "value_error":
+        return str(values["error"])
+    words = _RULES.get(kind) or next((said for part, said in _KINDS.items() if kind.startswith(part)), "is not valid")
+    return words.format(**values)

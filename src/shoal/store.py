@@ -84,7 +84,7 @@ class Folder:
             new.rename(self._path / f"{name}.part")
         except OSError as error:
             raise OutputError(
-                f"can't keep finished parts ({error.strerror}); make room or choose another --work-dir"
+                f"can't keep finished parts ({error.strerror}); make room or choose another `work_dir`"
             ) from None
 
 

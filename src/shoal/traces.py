@@ -63,6 +63,18 @@ class Traces(Displayed):
         """How many fixes each trace has."""
         return np.diff(self.offsets)
 
+    @property
+    def arrays(self) -> tuple[NDArray[Any], ...]:
+        """Everything that is known of people besides their labels."""
+        return self.offsets, self.ms, self.lng, self.lat, self.users
+
+    def first(self, n: int) -> Traces:
+        """Return the first n traces, or all if there are fewer."""
+        offsets = self.offsets[: n + 1]
+        end, users = int(offsets[-1]), self.users[:n]
+        columns = (self.ms[:end], self.lng[:end], self.lat[:end])
+        return Traces(offsets, *columns, users, self.labels[: int(users[-1]) + 1], self.frame)
+
     def to_pandas(self) -> pd.DataFrame:
         """Return a frame `uid, datetime, lat, lng, trace`; the labels are the original ones, so it is private."""
         import pandas as pd

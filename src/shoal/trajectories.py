@@ -62,6 +62,18 @@ class Trajectories(Displayed):
         """How many samples each user has."""
         return np.diff(self.offsets)
 
+    @property
+    def arrays(self) -> tuple[NDArray[Any], ...]:
+        """Everything that is known of people besides their labels."""
+        return self.offsets, self.t, self.x, self.y
+
+    def first(self, n: int) -> Trajectories:
+        """Return the first n users, or all if there are fewer."""
+        offsets = self.offsets[: n + 1]
+        end = int(offsets[-1])
+        columns = (self.t[:end], self.x[:end], self.y[:end])
+        return Trajectories(offsets, *columns, self.frame, self.labels[: len(offsets) - 1])
+
     def user(self, index: int) -> NDArray[np.int32]:
         """Return one user's samples as an (n, 3) array of (t, x, y), as `shoal.k_merge` takes them."""
         part = slice(int(self.offsets[index]), int(self.offsets[index + 1]))

@@ -12,8 +12,9 @@ from shoal.errors import SettingsError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Metres", "Seconds", "checked", "parse_bytes", "parse_metres", "parse_seconds"]
+__all__ = ["INT32", "Bytes", "Metres", "Seconds", "checked", "parse_bytes", "parse_metres", "parse_seconds"]
 
+INT32 = 2**31 - 1  # the largest whole number of a grid and of a claim
 _METRES = {"": 1, "m": 1, "km": 1_000}
 _SECONDS = {"": 1, "s": 1, "sec": 1, "min": 60, "h": 3_600, "d": 86_400}
 _BYTES = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
@@ -48,7 +49,7 @@ def parse_bytes(value: Any) -> int:
 
 
 def _parse(value: Any, units: dict[str, int], what: str, example: str) -> int:
-    problem = f"{what} must be a whole number of its smallest unit, such as {example}"
+    problem = f"{what} takes a number and a unit, such as {example}, and no fraction of the smallest unit"
     if isinstance(value, bool) or not isinstance(value, int | str):
         raise SettingsError(problem)
     if isinstance(value, int):
@@ -77,3 +78,4 @@ def checked(parse: Callable[[Any], Any]) -> BeforeValidator:
 
 Metres = Annotated[int, checked(parse_metres)]
 Seconds = Annotated[int, checked(parse_seconds)]
+Bytes = Annotated[int, checked(parse_bytes)]

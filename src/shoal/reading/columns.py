@@ -42,7 +42,7 @@ _CELL_FILE = {
 }
 _UNITS = {"time(ms)": "ms", "epoch_ms": "ms", "time_ms": "ms", "time(s)": "s"}
 _PLACES = (("lat", "lng"), ("x", "y"), ("cell",))
-_HOW = "name them one by one, e.g. --columns user=…,time=…,lat=…,lng=…"
+_HOW = 'name them one by one, e.g. `columns="user=…,time=…,lat=…,lng=…"`'
 _PLAIN = re.compile(r"[A-Za-z_][\w .()/:-]{0,39}", re.ASCII)
 _DATA = re.compile(r"\s*[+-]?[\d.][\d.,:eETZ/+ -]*", re.ASCII)
 
@@ -92,7 +92,7 @@ def find_columns(names: Sequence[str], given: Mapping[str, str], where: str, *, 
     else:
         raise _missing("columns for the place", names, where)
     if "cell" in found and not has_cells:
-        raise ColumnsNotFound(f"{where}: places are given as cells; give the file of cells (id, lat, lng) with --cells")
+        raise ColumnsNotFound(f"{where}: places are given as cells; give the file of cells (id, lat, lng) with `cells`")
     ignored = tuple(name for name in names if name not in found.values())
     unit = _UNITS.get(found["time"].strip().lower()) if "time" in found else None
     return Columns(found, ignored, unit)
@@ -130,7 +130,7 @@ def _match(role: str, tiers: tuple[frozenset[str], ...], names: Sequence[str], w
         if len(hits) > 1:
             listed = ", ".join(_shown(hits))
             raise ColumnsNotFound(
-                f"{where}: several columns could be the {role}: {listed}; say which: --columns {role}=…"
+                f'{where}: several columns could be the {role}: {listed}; say which: `columns="{role}=…"`'
             )
         if hits:
             return hits[0]

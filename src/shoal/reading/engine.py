@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from shoal.errors import OutputError, SettingsError, TooLarge, UnreadableFile
+from shoal.errors import OutputError, TooLarge, UnreadableFile
 from shoal.folders import private_folder
 from shoal.memory import available_bytes
 
@@ -31,8 +31,8 @@ __all__ = [
     "text_literal",
 ]
 
-FEWER = "read fewer files or a shorter --period, or use a larger machine"
-DISK_FULL = "the disk is full; make room, or choose another --work-dir"
+FEWER = "read fewer files or a shorter `period`, or use a larger machine"
+DISK_FULL = "the disk is full; make room, or choose another `work_dir`"
 ROW_BYTES = 48  # what a row takes at the worst moment between the file and finished trajectories
 _LIBRARIES = 2**28  # what the program takes before any row is there
 _LEAST = 2**28  # below this the engine can't work
@@ -44,8 +44,6 @@ def memory_limit(memory: int | None) -> int:
     >>> memory_limit(2**30)
     1073741824
     """
-    if memory is not None and memory < 1:
-        raise SettingsError("a limit of memory is a size above zero; give e.g. --memory 8GB")
     return available_bytes() if memory is None else memory
 
 

@@ -7,21 +7,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.errors import TooLarge
-from shoal.memory import human_bytes
-from shoal.reading.engine import FEWER, ROW_BYTES, memory_limit, rows_within
 from shoal.reading.rules import Rows
-from shoal.reading.stream import Input, OpenRows, finish, kept_rows, open_rows
-from shoal.run import LOCAL, Run
+from shoal.reading.stream import Input, OpenRows, finish, kept_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
     from shoal.reading.account import Account
-    from shoal.reading.options import ReadOptions
+    from shoal.run import Run
 
-__all__ = ["Events", "Input", "collect", "name_columns", "read_events", "to_events"]
+__all__ = ["Events", "Input", "collect", "name_columns", "to_events"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,35 +40,6 @@ class Events:
 
     def __len__(self) -> int:
         return len(self.users)
-
-
-def read_events(source: Input, options: ReadOptions, *, run: Run = LOCAL) -> Events:
-    """Read and clean rows from files or a table into memory; use `event_parts` for more rows than fit.
-
-    Input: a file, folder, glob, list of them, or an Arrow table; `memory` is what the work may take (None: what is
-    available). Output: Events. Guarantee: the same rows for any order, split or kind of file and any number of
-    threads; each dropped row is counted under one rule. Raises InputError and its kinds, SettingsError, TooLarge.
-    Cost: about a second for 10 million rows of Parquet, five for CSV; 28 bytes a row, besides the engine's share.
-
-    >>> import pyarrow as pa
-    >>> from shoal.reading.options import ReadOptions
-    >>> table = pa.table({"uid": [7, 7], "time": [0, 60], "lat": [39.9, 91.0], "lng": [116.4, 116.4]})
-    >>> events = read_events(table, ReadOptions())
-    >>> len(events), events.account.dropped
-    (1, {'coordinates out of range': 1})
-    """
-    limit = memory_limit(run.memory)
-
-    def check(rows: int) -> None:
-        if rows > rows_within(limit):
-            raise TooLarge(
-                f"reading {rows:,} rows would take about {human_bytes(rows * ROW_BYTES)} of memory, more than "
-                f"{human_bytes(limit)}; {FEWER}"
-            )
-
-    with open_rows(source, options, memory=limit, check=check, threads=run.threads, work_dir=run.scratch) as rows:
-        columns = collect(rows, run)
-    return name_columns(columns, rows)
 
 
 def collect(rows: OpenRows, run: Run) -> Rows:

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.errors import SettingsError
-from shoal.frame import INT32, Frame, floor_cells, local_crs, transformer
+from shoal.frame import Frame, floor_cells, local_crs, transformer
+from shoal.lists import ranges_of
 from shoal.reading.project import project_cells, projection_table
+from shoal.units import INT32
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +36,7 @@ def make_frame(crs: str | None, first_ms: int, last_ms: int, options: ReadOption
     slot_s = options.slot
     origin = first_ms // 1000 // _DAY_S * _DAY_S // slot_s
     if last_ms // 1000 // slot_s - origin >= INT32:
-        raise SettingsError("the slots do not fit 32 bits; give a longer --slot or a shorter --period")
+        raise SettingsError("the slots do not fit 32 bits; give a longer `slot` or a shorter `period`")
     return Frame(crs=crs, cell_m=options.cell, slot_s=slot_s, origin_slot=origin, tz=options.tz)
 
 
@@ -70,8 +72,7 @@ def granules(
             if fits is not None:
                 misfits.append((part, fits))
 
-    ranges = ((start, min(start + _RANGE, len(events))) for start in range(0, len(events), _RANGE))
-    run.ranges(work, ranges, advance=advance)
+    run.ranges(work, ranges_of(len(events), _RANGE), advance=advance)
     users = events.users
     if misfits:
         kept = np.ones(len(events), dtype=np.bool_)

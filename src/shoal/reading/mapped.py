@@ -16,6 +16,7 @@ import numpy as np
 
 from shoal.arrow import to_arrow_array
 from shoal.folders import private_folder
+from shoal.lists import offsets_of
 from shoal.reading.granules import central_crs, granules, make_frame
 from shoal.reading.screen import Lost, complete, screen
 from shoal.reading.spill import SpillFile, spill_files
@@ -69,7 +70,7 @@ def mapped_trajectories(parts: EventParts, spread: Spread, options: ReadOptions,
             order, counts = _merge(runs, parted, ordered, advance)
         users = np.concatenate([one.users for one in runs])[order]
         t, x, y = (file.map() for file in ordered)
-    offsets = np.concatenate([[0], np.cumsum(counts)])
+    offsets = offsets_of(counts)
     return Trajectories(offsets, t, x, y, frame, parts.labels.take(to_arrow_array(users)), account)
 
 
@@ -117,7 +118,7 @@ def _merge(
     from shoal.kernels.order import rank_users
 
     counts = np.concatenate([run.counts for run in runs])
-    offsets = np.concatenate([[0], np.cumsum(counts)])
+    offsets = offsets_of(counts)
     first = tuple(np.concatenate([run.first[i] for run in runs]) for i in range(3))
     order = rank_users(offsets, counts, first, tuple(file.map() for file in parted))
     ranked = counts[order]

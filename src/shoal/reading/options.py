@@ -8,7 +8,7 @@ from pathlib import Path  # noqa: TC003  pydantic needs it
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 from zoneinfo import ZoneInfo
 
-from pydantic import field_validator, model_validator
+from pydantic import ValidationInfo, field_validator
 
 from shoal.errors import SettingsError
 from shoal.settings import Settings, setting
@@ -21,6 +21,7 @@ __all__ = ["ROLES", "ReadOptions", "Reading", "ReadingRules", "read_options"]
 
 _BBOX = "four numbers, west,south,east,north"
 _PERIOD = "two ISO times, start,end"
+_Box = tuple[float, float, float, float]
 ROLES = ("user", "time", "lat", "lng", "x", "y", "cell", "day", "slot")
 
 
@@ -84,20 +85,20 @@ class ReadOptions(Settings):
         "auto", help="Unit of times that are numbers: s, ms or us; auto decides by their size."
     )
     crs: str | None = setting(
-        None, help="Map projection (CRS) in metres, e.g. EPSG:32628; by default one around the data."
+        None, help="Map projection (CRS) in metres, e.g. EPSG:32628; by default equal-area, centred on the data."
     )
-    cell: Metres = setting(100, unit="m", help="Side of a grid cell, e.g. 100m.")
-    slot: Seconds = setting(60, unit="s", help="Length of a time slot of the grid, e.g. 60s.")
+    cell: Metres = setting(100, unit="m", help="Side of a grid cell, e.g. 100m.", ge=1)
+    slot: Seconds = setting(60, unit="s", help="Length of a time slot of the grid, e.g. 60s.", ge=1)
     cells: Path | None = setting(
         None, help="File with the places of antennas (id, lat, lng), for events that name an antenna."
     )
-    min_samples: int = setting(1, help="Leave out users with fewer samples than this.")
-    min_active_days: int = setting(0, help="Leave out users with samples on fewer days than this.")
-    bbox: Annotated[tuple[float, float, float, float], checked(_several(4, _BBOX))] | None = setting(
+    min_samples: int = setting(1, help="Leave out users with fewer samples than this.", ge=0)
+    min_active_days: int = setting(0, help="Leave out users with samples on fewer days than this.", ge=0)
+    bbox: Annotated[_Box, checked(_several(4, _BBOX))] | None = setting(
         None, help="Keep only this area: west,south,east,north in degrees, e.g. -18,12,-11,17."
     )
     period: Annotated[tuple[str, str], checked(_several(2, _PERIOD))] | None = setting(
-        None, help="Keep only this period, without its end, e.g. 2026-03-01,2026-03-15."
+        None, help="Keep only times from the first up to, not including, the second, e.g. 2026-03-01,2026-03-15."
     )
     align_days: int = setting(
         0, help="Point methods: keep everyone's first N days with data, moved to the same start.", ge=0
@@ -111,7 +112,7 @@ class ReadOptions(Settings):
     @classmethod
     def _known_roles(cls, columns: dict[str, str]) -> dict[str, str]:
         if unknown := set(columns) - set(ROLES):
-            raise SettingsError(f"no such role: {', '.join(sorted(unknown))}; the roles are {', '.join(ROLES)}")
+            raise ValueError(f"no such role: {', '.join(sorted(unknown))}; the roles are {', '.join(ROLES)}")
         return columns
 
     @field_validator("tz")
@@ -120,38 +121,50 @@ class ReadOptions(Settings):
         try:
             ZoneInfo(tz)
         except (KeyError, OSError, ValueError):
-            raise SettingsError(_ZONE) from None
+            raise ValueError("the time zone is not known; give a name such as Africa/Dakar or UTC") from None
         return tz
 
-    @model_validator(mode="after")
-    def _sensible(self) -> ReadOptions:
-        if self.cell < 1 or self.slot < 1:
-            raise SettingsError("cell and slot must be at least 1 m and 1 s; give e.g. --cell 100m --slot 60s")
-        if self.min_samples < 0 or self.min_active_days < 0:
-            raise SettingsError("min_samples and min_active_days can't be negative")
-        if self.crs is not None and not re.fullmatch(r"[A-Za-z]+:\w+|[+]proj=[ -~]+", self.crs):
-            raise SettingsError("give the CRS by its code, e.g. EPSG:32650, or as PROJ text, +proj=…")
-        if self.crs is not None and "laea" in self.crs and re.search(r"[+]l(at|on)_0=-?\d*[.]\d*[1-9]", self.crs):
-            raise SettingsError("the centre of a laea CRS must be in whole degrees: a finer one could tell of the data")
-        self.period_ms()
-        _check_bbox(self.bbox)
-        return self
+    @field_validator("crs")
+    @classmethod
+    def _public_crs(cls, crs: str | None) -> str | None:
+        if crs is not None and not re.fullmatch(r"[A-Za-z]+:\w+|[+]proj=[ -~]+", crs):
+            raise ValueError("give the CRS by its code, e.g. EPSG:32650, or as PROJ text, +proj=…")
+        if crs is not None and "laea" in crs and re.search(r"[+]l(at|on)_0=-?\d*[.]\d*[1-9]", crs):
+            raise ValueError(
+                "the centre of a laea CRS must be in whole degrees: a finer one could reveal where the data is"
+            )
+        return crs
+
+    @field_validator("bbox")
+    @classmethod
+    def _real_bbox(cls, bbox: _Box | None) -> _Box | None:
+        west, south, east, north = bbox or (-180, -90, 180, 90)
+        if not (-180 <= west <= 180 and -180 <= east <= 180 and -90 <= south < north <= 90 and west != east):
+            raise ValueError("a bounding box is west, south, east, north in degrees, with south < north")
+        return bbox
+
+    @field_validator("period")
+    @classmethod
+    def _real_period(cls, period: tuple[str, str] | None, others: ValidationInfo) -> tuple[str, str] | None:
+        if period is not None and "tz" in others.data:
+            start, end = (_instant_ms(text, others.data["tz"]) for text in period)
+            if start >= end:
+                raise ValueError("the period ends before it starts; give start and end, e.g. 2026-03-01,2026-03-15")
+        return period
 
     def period_ms(self) -> tuple[int, int] | None:
         """Return the period in UTC milliseconds, start included, end left out."""
         if self.period is None:
             return None
-        start, end = (_instant_ms(text, self.tz) for text in self.period)
-        if start >= end:
-            raise SettingsError("the period ends before it starts; give start and end, e.g. 2026-03-01,2026-03-15")
-        return start, end
+        start, end = self.period
+        return _instant_ms(start, self.tz), _instant_ms(end, self.tz)
 
     def require_whole_users(self) -> None:
         """Raise SettingsError if traces are split, since a person would then be hidden among their own parts."""
         if self.split_gap is not None or self.align_days:
             raise SettingsError(
-                "--split-gap and --align-days are for point methods (promesse, geo-indistinguishability): people who "
-                "are hidden among k count once, whole; leave them out"
+                "`split_gap` and `align_days` are for point methods. Other methods need each person as one whole "
+                "trajectory; remove these two options"
             )
 
 
@@ -179,24 +192,13 @@ class Reading(ReadingRules, total=False):
     crs: str | None
 
 
-_ZONE = "the time zone is not known; give a name such as Africa/Dakar or UTC"
-
-
 def _instant_ms(text: str, tz: str) -> int:
     try:
         instant = datetime.fromisoformat(text)
     except ValueError:
-        raise SettingsError("a period is two ISO times, start and end, e.g. 2026-03-01,2026-03-15T12:00") from None
+        raise ValueError("a period is two ISO times, start and end, e.g. 2026-03-01,2026-03-15T12:00") from None
     aware = instant if instant.tzinfo else instant.replace(tzinfo=ZoneInfo(tz))
     return round(aware.timestamp() * 1000)
-
-
-def _check_bbox(bbox: tuple[float, float, float, float] | None) -> None:
-    if bbox is None:
-        return
-    west, south, east, north = bbox
-    if not (-180 <= west <= 180 and -180 <= east <= 180 and -90 <= south < north <= 90 and west != east):
-        raise SettingsError("a bounding box is west, south, east, north in degrees, with south < north")
 
 
 def read_options(options: ReadOptions | None = None, **fields: Any) -> ReadOptions:

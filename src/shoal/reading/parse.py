@@ -74,7 +74,7 @@ def parse(engine: Any, sources: Sequence[Source], options: ReadOptions, *, once:
         shapes.setdefault(source.shape, []).append(source)
     groups = [(files, _group(engine, files, options)) for files in shapes.values()]
     if len({group.columns.place for _, group in groups}) > 1:
-        raise ColumnsNotFound("the files give places in different ways; read them apart, or name the --columns")
+        raise ColumnsNotFound("the files give places in different ways; read them apart, or name the `columns`")
     text_users = any(_base_type(group.type_of("user")) not in _INTEGERS for _, group in groups)
     parts, kinds = [], set[str]()
     for number, (files, group) in enumerate(groups):
@@ -227,4 +227,4 @@ def _time(group: _Group, options: ReadOptions, where: str) -> tuple[str, str, st
 
 def _wrong_type(role: str, kind: str, where: str) -> ColumnsNotFound:
     kind = kind.partition("(")[0]  # a nested type spells out the names of its fields
-    return ColumnsNotFound(f"{where}: the column for {role} has type {kind}, which can't hold it; see --columns")
+    return ColumnsNotFound(f"{where}: the column for {role} has type {kind}, which can't hold it; see `columns`")

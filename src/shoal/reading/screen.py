@@ -66,7 +66,7 @@ def complete(account: Account, lost: Lost) -> Account:
     """
     kept = account.kept_rows - sum(lost.rows.values())
     if kept == 0:
-        raise NoValidRows("no user is left; lower --min-samples or --min-active-days")
+        raise NoValidRows("no user is left; lower `min_samples` or `min_active_days`")
     people = Counter(account.users_dropped) + lost.users
     return replace(
         account,

@@ -70,7 +70,10 @@ def expand(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> 
     ['a.csv']
     """
     if hasattr(paths, "columns"):
-        raise InputError("a data frame is not a file: give it to shoal.from_pandas, from_polars or from_arrow")
+        raise InputError(
+            "a data frame is not a file. Instead of shoal.read, call shoal.from_pandas or shoal.from_polars. To other "
+            "functions, give an Arrow table: pyarrow.Table.from_pandas(frame), or frame.to_arrow() of a Polars frame"
+        )
     asked = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     if not asked:
         raise UnreadableFile("no input file was given")

@@ -13,7 +13,6 @@ import pyarrow as pa
 
 from shoal.arrow import from_arrow_array, to_arrow_array
 from shoal.errors import BadRows, LikelySwapped, NoValidRows, SettingsError
-from shoal.frame import INT32
 from shoal.parallel import thread_count
 from shoal.progress import SILENT
 from shoal.reading.account import (
@@ -34,6 +33,7 @@ from shoal.reading.parse import Parsed, load_cells, parse, rejected_rows
 from shoal.reading.rules import KEPT, Rows, Rules, judge
 from shoal.reading.sources import Source, find_sources
 from shoal.reading.times import LOCAL, NO_TIME, NUMBER, ZONED, ZULU, zone
+from shoal.units import INT32
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -158,7 +158,7 @@ def finish(rows: OpenRows) -> tuple[pa.Array, Account]:
     if account.kept_rows == 0:
         raise NoValidRows(_nothing_left(account, inside.sources))
     if not tally.whole:
-        raise SettingsError("x and y are not whole numbers: metres need their CRS, e.g. --crs EPSG:32650")
+        raise SettingsError('x and y are not whole numbers: metres need their CRS, e.g. `crs="EPSG:32650"`')
     if rows.used.all():
         return rows.labels, account
     account = replace(account, users_dropped={NO_ROWS: int((~rows.used).sum())})
@@ -194,7 +194,7 @@ def _open(
 
 def _rules(parsed: Parsed, options: ReadOptions) -> Rules:
     if parsed.place == "metres" and options.crs is None and options.bbox is not None:
-        raise SettingsError("a bounding box is in degrees, but the places are grid cells; leave out --bbox")
+        raise SettingsError("a bounding box is in degrees, but the places are grid cells; leave out `bbox`")
     if parsed.place != "metres":
         limits = Rules(max_a=180, max_b=90, from_cells=parsed.place == "cell")
     elif options.crs is not None:
@@ -288,7 +288,7 @@ def _check(tally: _Tally, parsed: Parsed) -> None:
     if parsed.place == "degrees" and tally.swapped > _SWAPPED * places:
         raise LikelySwapped(
             f"latitude and longitude seem to be exchanged: {tally.swapped:,} of {places:,} latitudes are beyond 90; "
-            f"give --columns lat={printable(parsed.columns.of['lng'])},lng={printable(parsed.columns.of['lat'])}"
+            f'give `columns="lat={printable(parsed.columns.of["lng"])},lng={printable(parsed.columns.of["lat"])}"`'
         )
 
 
@@ -314,7 +314,7 @@ def _nothing_left(account: Account, sources: Sequence[Source]) -> str:
     if account.rows_read == 0:
         return f"{where}: there are no rows"
     worst = max(account.dropped, key=lambda rule: account.dropped[rule])
-    return f"{where}: none of {account.rows_read:,} rows can be used; most: {worst}; check --columns, --tz and filters"
+    return f"{where}: none of {account.rows_read:,} rows can be used; most: {worst}; check `columns`, `tz` and filters"
 
 
 def _raise_bad_row(inside: _Inside) -> NoReturn:
@@ -333,11 +333,11 @@ def _raise_bad_row(inside: _Inside) -> NoReturn:
                     first = int(np.argmax(codes < KEPT))
                     raise BadRows(_bad_row(one, seen + first + 1, ROW_RULES[codes[first]], parsed))
                 seen += len(rows.users)
-    raise BadRows("a row breaks a rule; read without --strict to see the account")
+    raise BadRows("a row breaks a rule; read without `strict` to see the account")
 
 
 def _bad_row(source: Source, row: int, rule: str, parsed: Parsed) -> str:
     roles = _ROLES.get(rule, ("lat", "lng", "x", "y", "cell") if rule != BAD_ROW else ())
     names = [printable(parsed.columns.of[role]) for role in roles if role in parsed.columns.of]
     column = f", column {' and '.join(names)}" if names else ""
-    return f"{source.name}, row {row:,}{column}: {rule}; correct it, or read without --strict"
+    return f"{source.name}, row {row:,}{column}: {rule}; correct it, or read without `strict`"

@@ -141,10 +141,10 @@ def _degrees(events: Events, options: ReadOptions) -> tuple[NDArray[np.float64],
     if events.lng is not None and events.lat is not None:
         return events.lng, events.lat
     if options.crs is None:
-        raise SettingsError("point methods need geography: give degrees, or x and y in metres with their --crs")
+        raise SettingsError("point methods need geography: give degrees, or x and y in metres with their `crs`")
     lng, lat = transformer(options.crs).transform(events.east, events.north, direction="INVERSE")
     if not (np.isfinite(lng).all() and np.isfinite(lat).all()):
-        raise InputError("the CRS has no place for some of the metres; leave them out or choose another --crs")
+        raise InputError("the CRS has no place for some of the metres; leave them out or choose another `crs`")
     return np.ascontiguousarray(lng), np.ascontiguousarray(lat)
 
 
@@ -170,7 +170,7 @@ def _screened(part: _Part, options: ReadOptions, lost: Lost, first_ms: int) -> _
 
 def _kept(part: _Part, rows: NDArray[np.bool_]) -> _Part:
     """Return some of the fixes, and the users who have any."""
-    offsets = np.concatenate([[0], np.cumsum(rows)])[part.offsets]
+    offsets = offsets_of(rows)[part.offsets]
     some = np.diff(offsets) > 0
     return _Part(part.users[some], offsets_of(np.diff(offsets)[some]), part.ms[rows], part.lng[rows], part.lat[rows])
 
