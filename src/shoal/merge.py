@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from shoal.errors import InputError, SettingsError
-from shoal.frame import INT32
 from shoal.kernels.merge import MEMBERS, OWNER, SUM, MemberLists, MergedRecords, merge_records
 from shoal.kernels.samples import Samples
+from shoal.lists import offsets_of
+from shoal.units import INT32
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,7 +60,7 @@ def k_merge(trajectories: Sequence[Any], objective: Objective = "sum") -> tuple[
     if max(int(high) - int(low) for high, low in zip(samples.max(axis=0), origin, strict=True)) > INT32:
         raise InputError("granules span more than 32 bits; use larger cells or slots")
     t, x, y = np.ascontiguousarray((samples - origin).T, dtype=np.int32)
-    offsets = np.concatenate([[0], np.cumsum([len(array) for array in arrays])])
+    offsets = offsets_of(np.array([len(array) for array in arrays]))
     boxes = np.empty((min(len(array) for array in arrays), 6), np.int32)
     members = np.arange(len(arrays))
     count, cost = np.zeros(1, np.int64), np.zeros(1)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from shoal.kernels.members import Partition
     from shoal.kernels.samples import Samples
 
-__all__ = ["Arcs", "Chains", "arcs_for", "chains_for", "exchange", "refresh", "reshape"]
+__all__ = ["Arcs", "Chains", "arcs_for", "chains_for", "exchange", "refresh", "regroup"]
 
 _LEAVERS = 3  # members of a group whose places are offered
 
@@ -363,7 +363,7 @@ def exchange(samples: Samples, users: Ints, groups: Partition, arcs: Arcs, chain
 
 
 @jit
-def reshape(samples: Samples, groups: Partition, arcs: Arcs, scratch: Scratch) -> None:
+def regroup(samples: Samples, groups: Partition, arcs: Arcs, scratch: Scratch) -> None:
     """Dissolve groups whose members cost less elsewhere, and make new groups of users whom others can spare."""
     for g in range(len(groups.size)):
         if groups.size[g] > 0:

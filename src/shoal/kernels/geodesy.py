@@ -10,10 +10,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from shoal.jit import jit
 
 if TYPE_CHECKING:
     from shoal.jit import Floats
+    from shoal.kernels.order import Ranges
 
 __all__ = [
     "EARTH_M",
@@ -22,6 +25,7 @@ __all__ = [
     "arc_m",
     "chord_m",
     "geocentric",
+    "in_space",
     "move",
     "place",
     "place_after",
@@ -36,6 +40,7 @@ _F = 1 / 298.257223563
 _E2 = _F * (2 - _F)
 _RADIANS = math.pi / 180
 _DEGREES = 180 / math.pi
+_PLACES = 1 << 18  # between two checks for Ctrl-C
 
 
 class Vector(NamedTuple):
@@ -83,6 +88,14 @@ def place_after(lng: float, lat: float, at: Vector, to: Vector) -> tuple[float, 
 def _small_angle(t: float) -> float:
     """Return the arc tangent in degrees, exact below a thousandth."""
     return t * (1.0 - t * t * (1.0 / 3.0 - t * t * 0.2)) * _DEGREES
+
+
+def in_space(lng: Floats, lat: Floats, *, run_ranges: Ranges) -> tuple[Floats, Floats, Floats]:
+    """Return the geocentric coordinates x, y, z of many places; `run_ranges` may use threads."""
+    x, y, z = np.empty(len(lng)), np.empty(len(lng)), np.empty(len(lng))
+    ranges = ((start, min(start + _PLACES, len(lng))) for start in range(0, len(lng), _PLACES))
+    run_ranges(lambda a, b: places(lng[a:b], lat[a:b], x[a:b], y[a:b], z[a:b]), ranges)
+    return x, y, z
 
 
 @jit

@@ -1,17 +1,17 @@
 """Find the k-1 users with the least stretch effort, exactly, while computing few efforts (GLOVE, Eq. 10-11).
 
-An effort is the mean, over the samples of the longer user a, of the least (space + time) to the samples of b. It is
-never less than the least space plus the least time, each looked for alone; and those are cheap:
+An effort is the mean, over the samples of the longer user a, of the least (space + time) to the samples of b. Space
+and time each have a lower bound that is cheap to compute, called a *floor*:
 
 - space: a user's positions are a few *places*, boxes that hold them all. No sample is nearer to b than its place is
   to the nearest place of b.
 - time: the duration is cut into equal bins; for every user and bin, the *gap* says how far b's nearest sample is from
   any instant in it, at least. One byte each, rounded down.
 
-A floor is a lower bound of the effort. It starts as the sum of both floors over a's samples and grows as sample after
-sample is replaced by what it truly costs; as soon as it is above the effort of the k-1st nearest so far, the user is
-skipped. Users are tried in the order of their floors, so that few efforts are begun. No user is skipped for any other
-reason: the result is that of comparing with everybody.
+The sum of both floors over a's samples is a lower bound of the effort. It grows as sample after sample is replaced by
+its true cost. As soon as it is above the effort of the (k-1)-th nearest user so far, the user is skipped. Users are
+tried in the order of their floors, so that few efforts are begun. No user is skipped for any other reason: the result
+is that of comparing with everybody.
 """
 
 from __future__ import annotations

@@ -33,8 +33,8 @@ __all__ = [
     "RecentTargets",
     "Task",
     "arc_costs",
+    "held_pieces",
     "hide_round",
-    "hold",
     "piece_bounds",
     "task_of",
 ]
@@ -105,7 +105,7 @@ def piece_bounds(samples: Samples, bounds: Ints) -> None:
 
 
 @jit
-def hold(subset: Subset, turn: int, present: Present, recent: RecentTargets, table: PieceTable) -> EpochRecords:
+def held_pieces(subset: Subset, turn: int, present: Present, recent: RecentTargets, table: PieceTable) -> EpochRecords:
     """Return the pieces that the records of a subset hold in each epoch of a window before this round (`turn`).
 
     A target of an earlier window holds in the epochs that it has in common with this one.

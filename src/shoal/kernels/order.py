@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
@@ -75,7 +75,7 @@ class Packed(NamedTuple):
 
 
 def pack_rows(
-    users: NDArray[Any],
+    users: NDArray[np.int32] | NDArray[np.int64],
     t: NDArray[np.int32],
     x: NDArray[np.int32],
     y: NDArray[np.int32],

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from shoal.kernels.samples import Samples
     from shoal.kernels.stretch import Scale
 
-__all__ = ["NORMAL_TAIL", "Spread", "gini_of_sorted", "tail_of_sorted", "uneven_parts"]
+__all__ = ["NORMAL_TAIL", "Unevenness", "gini_of_sorted", "tail_of_sorted", "uneven_parts"]
 
 NORMAL_TAIL = 2.3263478740408408 / 0.6744897501960817  # (Φ⁻¹(.99)-Φ⁻¹(.5)) / (Φ⁻¹(.75)-Φ⁻¹(.5))
 
 
-class Spread(NamedTuple):
+class Unevenness(NamedTuple):
     """How sample efforts are spread, a row for each user: columns are the whole effort, its space and its time."""
 
     gini: Floats
@@ -63,7 +63,7 @@ def tail_of_sorted(values: Floats) -> float:
 
 
 @jit
-def uneven_parts(samples: Samples, scale: Scale, users: Ints, near: Ints, spread: Spread) -> None:
+def uneven_parts(samples: Samples, scale: Scale, users: Ints, near: Ints, spread: Unevenness) -> None:
     """Fill the Gini coefficient, the tail weight and the sum of users' sample efforts, of their space and their time.
 
     The efforts are those between a user and each of those near them, sample by sample of the longer.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from shoal.jit import Ints
     from shoal.kernels.samples import Samples
 
-__all__ = ["Coarse", "KnownPoints", "draw_points", "fill_slots", "held_prefixes"]
+__all__ = ["Coarse", "PointTable", "draw_points", "fill_slots", "held_prefixes"]
 
 _ONE = np.uint64(1)
 
@@ -32,7 +32,7 @@ class Coarse(NamedTuple):
     space_m: int
 
 
-class KnownPoints(NamedTuple):
+class PointTable(NamedTuple):
     """Distinct points, a hash table of them, and the people of whom each is known.
 
     Point p is (t, x, y)[p]; it is number bit[i] of the points known of person[i], for i in ends[p]…ends[p+1]-1.
@@ -106,7 +106,7 @@ def fill_slots(t: Ints, x: Ints, y: Ints, slots: Ints) -> None:
 
 
 @jit
-def _find(known: KnownPoints, t: int, x: int, y: int) -> int:
+def _find(known: PointTable, t: int, x: int, y: int) -> int:
     """Return the number of a point, -1 if it is not known."""
     last = np.uint64(len(known.slots) - 1)
     slot = _hash(GOLDEN, t, x, y) & last
@@ -120,7 +120,7 @@ def _find(known: KnownPoints, t: int, x: int, y: int) -> int:
 
 @jit
 def held_prefixes(
-    samples: Samples, coarse: Coarse, known: KnownPoints, people: int, most: int, users: tuple[int, int]
+    samples: Samples, coarse: Coarse, known: PointTable, people: int, most: int, users: tuple[int, int]
 ) -> Ints:
     """Count, for each of the `people` with known points, the users by how many of the first points they hold.
 

@@ -181,7 +181,7 @@ def floors_of(people: Trajectories, scale: Scale, run: Run = LOCAL) -> tuple[Flo
     bins = (last - first) // width + 1
     places = offsets_of(np.minimum(people.counts, MOST_PLACES))
     need = len(people) * (bins + 40) + people.samples * 3 + int(places[-1]) * 20
-    require_memory(need, "the k-gap", "measure fewer people (--bbox, --period)")
+    require_memory(need, "the k-gap", "measure fewer people (`bbox`, `period`)")
     floors = Floors(
         samples=samples_of(people),
         scale=scale,

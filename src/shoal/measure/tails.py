@@ -9,7 +9,7 @@ import numpy as np
 
 from shoal.errors import InputError, SettingsError
 from shoal.kernels.samples import samples_of
-from shoal.kernels.tails import Spread, gini_of_sorted, tail_of_sorted, uneven_parts
+from shoal.kernels.tails import Unevenness, gini_of_sorted, uneven_parts
 from shoal.lists import even_ranges
 from shoal.run import LOCAL, Run
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from shoal.measure.kgap import Gaps
 
-__all__ = ["EXPONENTIAL", "KINDS", "Tails", "gini", "tail_weight", "tails"]
+__all__ = ["EXPONENTIAL", "KINDS", "Tails", "gini", "tails"]
 
 KINDS = ("effort", "space", "time")
 EXPONENTIAL = 1.6364  # the tail weight of an exponential distribution: heavier tails are called heavy
@@ -66,19 +66,6 @@ def gini(values: Any) -> float:
     return float(gini_of_sorted(_ascending(values)))
 
 
-def tail_weight(values: Any) -> float:
-    """Return the tail weight index of values (k-gap, Eq. 7), by the inverse of their empirical distribution function.
-
-    A quantile is the least value that enough of them do not exceed (`inverted_cdf` of numpy, type 1 of Hyndman and
-    Fan). NaN if a quarter of the values is equal to the median.
-
-    >>> import numpy as np
-    >>> round(tail_weight(-np.log(1 - (np.arange(100_000) + 0.5) / 100_000)), 2)  # exponential
-    1.64
-    """
-    return float(tail_of_sorted(_ascending(values)))
-
-
 def tails(gaps: Gaps, *, k: int | None = None, run: Run = LOCAL) -> Tails:
     """Measure the efforts of single samples behind k-gaps: their spread, their tails, and the ratio of time to space.
 
@@ -100,7 +87,7 @@ def tails(gaps: Gaps, *, k: int | None = None, run: Run = LOCAL) -> Tails:
 
     def fill(start: int, stop: int) -> None:
         part = slice(start, stop)
-        uneven_parts(samples, scale, users[part], near[part], Spread(spread[part], tail[part], sums[part]))
+        uneven_parts(samples, scale, users[part], near[part], Unevenness(spread[part], tail[part], sums[part]))
 
     with run.stage("tails", len(users)) as advance:
         together = people.counts[users] + people.counts[near].sum(axis=1)

@@ -11,7 +11,7 @@ import numpy as np
 from shoal.errors import SettingsError
 from shoal.intervals import wilson
 from shoal.kernels.samples import samples_of
-from shoal.kernels.unicity import Coarse, KnownPoints, draw_points, fill_slots, held_prefixes
+from shoal.kernels.unicity import Coarse, PointTable, draw_points, fill_slots, held_prefixes
 from shoal.lists import even_ranges
 from shoal.run import LOCAL, Run
 
@@ -180,7 +180,7 @@ def _candidates(
     return counts, at_least[:, 1:]
 
 
-def _known(counts: NDArray[np.int64], points: NDArray[np.int64]) -> KnownPoints:
+def _known(counts: NDArray[np.int64], points: NDArray[np.int64]) -> PointTable:
     """Put the points of everybody drawn into a hash table, each distinct one once."""
     person = np.repeat(np.arange(len(counts)), counts)
     bit = np.arange(len(person)) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -191,4 +191,4 @@ def _known(counts: NDArray[np.int64], points: NDArray[np.int64]) -> KnownPoints:
     starts = np.flatnonzero(first)
     slots = np.full(1 << (2 * len(starts)).bit_length(), -1, np.int64)
     fill_slots(t[starts], x[starts], y[starts], slots)
-    return KnownPoints(t[starts], x[starts], y[starts], np.append(starts, len(person)), person, bit, slots)
+    return PointTable(t[starts], x[starts], y[starts], np.append(starts, len(person)), person, bit, slots)

@@ -16,7 +16,9 @@ from shoal.errors import InputError, SettingsError
 from shoal.frame import transformer
 from shoal.kernels.noise import LaplaceDraws, shift_places
 from shoal.layouts import DECIMALS, Points
+from shoal.lists import ranges_of
 from shoal.methods.protocol import Estimate, PointMethod
+from shoal.methods.registry import register
 from shoal.release import Members, Release
 from shoal.run import LOCAL, Run
 from shoal.settings import setting
@@ -52,6 +54,7 @@ def parse_epsilon(value: Any) -> Any:
         raise SettingsError("epsilon is a number per metre, such as 0.01 or ln(4)/200") from None
 
 
+@register
 class GeoIndistinguishability(PointMethod):
     """Publish every fix at a random place around the true one (Andrés et al. 2013); times are not changed.
 
@@ -107,7 +110,7 @@ class GeoIndistinguishability(PointMethod):
             shift_places(traces.lng[part], traces.lat[part], self.epsilon, unit, *shifted)
             lng[part], lat[part] = snap(*shifted)
 
-        ranges = [(start, min(start + _BLOCK, traces.fixes)) for start in range(0, traces.fixes, _BLOCK)]
+        ranges = ranges_of(traces.fixes, _BLOCK)
         with run.stage("draw noise", traces.fixes) as advance:
             run.ranges(work, ranges, advance=advance)
         return Release(

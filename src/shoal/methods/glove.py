@@ -9,6 +9,7 @@ import numpy as np
 from shoal.claim import Claim
 from shoal.methods.protocol import CrowdMethod, Estimate
 from shoal.methods.records import group_release, merge_all
+from shoal.methods.registry import register
 from shoal.run import LOCAL, Run
 from shoal.search.glove_groups import glove_groups
 from shoal.settings import setting
@@ -28,6 +29,7 @@ _SEARCHES_PAIRS, _SEARCHES_GROUPS = 1.25, 3.0  # of everybody, in all
 _SAMPLE_BYTES, _BOX_BYTES, _PERSON_BYTES, _GAP_BYTES = 60, 60, 1500, 500_000_000
 
 
+@register
 class Glove(CrowdMethod):
     """Hide everyone in a group of at least k by repeatedly merging the two groups with the least stretch effort.
 
@@ -58,7 +60,7 @@ class Glove(CrowdMethod):
 
     name: ClassVar[str] = "glove"
     about: ClassVar[str] = (
-        "Merge the two groups that are cheapest to merge, again and again, until every group has k people."
+        "Merge the two groups that are cheapest to merge, and repeat this until every group has at least k people."
     )
     citation: ClassVar[str] = "GLOVE, Sec. 6 and Alg. 1 (docs/papers/glove.md)"
     variants: ClassVar[dict[str, dict[str, Any]]] = {
@@ -96,16 +98,7 @@ class Glove(CrowdMethod):
         )
         if offsets is None or boxes is None:
             offsets, boxes = merge_all(people, plan.offsets, plan.members, "members", run=run)
-        return group_release(
-            people,
-            plan,
-            offsets,
-            boxes,
-            method=self.name,
-            parameters=self.parameters,
-            max_span_m=self.max_span,
-            max_duration_s=self.max_duration,
-        )
+        return group_release(self, people, plan, offsets, boxes)
 
     @property
     def claim(self) -> Claim:

@@ -13,6 +13,7 @@ from shoal.layouts import Boxes
 from shoal.lists import even_ranges
 from shoal.methods.protocol import CrowdMethod, Estimate
 from shoal.methods.records import merge_all
+from shoal.methods.registry import register
 from shoal.release import Members, Release
 from shoal.run import LOCAL, Run
 from shoal.search import pair_costs, proxy_candidates, signatures
@@ -32,6 +33,7 @@ _PAIR_BYTES, _SAMPLE_BYTES = 110, 60
 _SAMPLES_PER_RANGE = 300_000
 
 
+@register
 class KConcealment(CrowdMethod):
     """Put everyone into exactly k records of exactly k people each, and draw the owners at random.
 

@@ -12,6 +12,7 @@ from shoal.layouts import Boxes
 from shoal.lists import take_lists
 from shoal.methods.protocol import CrowdMethod, Estimate
 from shoal.methods.records import merge_all
+from shoal.methods.registry import register
 from shoal.release import Members, Release
 from shoal.run import LOCAL, Run
 from shoal.search import pair_costs, proxy_candidates, signatures
@@ -36,6 +37,7 @@ Constraint = Literal["nu-k-pick", "k-pick", "full"]
 Picking = Literal["cost", "marginal"]
 
 
+@register
 class KScale(CrowdMethod):
     """Merge each person into the records of k-1 others, as k-scale does.
 

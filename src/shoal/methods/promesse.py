@@ -12,6 +12,7 @@ from shoal.kernels.tracks import tracks_of
 from shoal.layouts import Points
 from shoal.lists import even_ranges, offsets_of
 from shoal.methods.protocol import Estimate, PointMethod
+from shoal.methods.registry import register
 from shoal.release import Members, Release
 from shoal.run import LOCAL, Run
 from shoal.settings import setting
@@ -30,6 +31,7 @@ _BLOCK = 1 << 20  # points, at most, between two checks for Ctrl-C
 _COLUMNS = (np.int64, np.float64, np.float64)
 
 
+@register
 class Promesse(PointMethod):
     """Publish every trace as points that are equally far apart in space and in time (Promesse, Sec. IV, Fig. 2).
 

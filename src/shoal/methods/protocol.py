@@ -17,6 +17,8 @@ from shoal.trajectories import Trajectories
 if TYPE_CHECKING:
     from shoal.claim import Claim
     from shoal.layouts import Layout
+    from shoal.reading.events import Input
+    from shoal.reading.options import ReadOptions
     from shoal.release import Release
 
 __all__ = ["CrowdMethod", "Estimate", "Method", "PointMethod"]
@@ -56,7 +58,7 @@ class Method(Settings):
     `less_loss`, `less_memory`
         The advice in messages if too much would be left out, or if the work would not fit into memory.
 
-    A new method needs such a class and one line in `shoal.methods`; CONTRIBUTING.md lists the rest.
+    A new method needs such a class under `@register` and one line in `shoal.methods`; CONTRIBUTING.md lists the rest.
     """
 
     name: ClassVar[str]
@@ -70,12 +72,20 @@ class Method(Settings):
     resumable: ClassVar[bool] = False
     noisy: ClassVar[bool] = False
     less_loss: ClassVar[str] = "use other settings or more people"
-    less_memory: ClassVar[str] = "use a shorter --period or a smaller --bbox"
+    less_memory: ClassVar[str] = "use a shorter `period` or a smaller `bbox`"
 
     @classmethod
     def example(cls) -> Method:
         """Return the method with the settings of its example."""
         return cls(**cls.examples)
+
+    @classmethod
+    def read(cls, source: Input, *, options: ReadOptions | None = None, run: Run = LOCAL) -> Trajectories | Traces:
+        """Return the people of some files in the form that the method takes: by `shoal.read` or `shoal.read_traces`."""
+        from shoal.reading import read, read_traces
+
+        reader = read_traces if cls.takes == "fixes" else read
+        return reader(source, options=options, run=run)
 
     @property
     @abstractmethod
@@ -131,7 +141,7 @@ class Method(Settings):
         if self.among is not None and len(people) < self.among:
             raise TooFewUsers(
                 f"{len(people)} users are left after cleaning, but k = {self.among} needs at least {self.among}; "
-                "lower k or loosen --min-samples, --bbox and --period"
+                "lower k or loosen `min_samples`, `bbox` and `period`"
             )
 
     @classmethod
@@ -143,9 +153,9 @@ class CrowdMethod(Method):
     """A method of boxes that hides everyone among at least `k`."""
 
     examples: ClassVar[dict[str, Any]] = {"k": 5}
-    less_loss: ClassVar[str] = "raise --max-span and --max-duration, or leave them out"
+    less_loss: ClassVar[str] = "raise `max_span` and `max_duration`, or leave them out"
 
-    k: int = setting(2, help="Hide everyone among at least k people.", public="k", ge=2, le=1000)
+    k: int = setting(help="Hide everyone among at least k people, e.g. 5.", public="k", ge=2, le=1000)
 
     @property
     def among(self) -> int:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.claim import Claim
 from shoal.kernels.groups import samples_within
 from shoal.kernels.merge import MemberLists, MergedRecords, merge_records
 from shoal.kernels.samples import samples_of
@@ -20,7 +19,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.merge import Objective
+    from shoal.methods.glove import Glove
     from shoal.methods.kte_hide.pieces import Pieces
+    from shoal.methods.shoal import Shoal
     from shoal.search.constraints import Plan
     from shoal.trajectories import Trajectories
 
@@ -60,23 +61,15 @@ def merge_all(
 
 
 def group_release(
-    people: Trajectories,
-    plan: Plan,
-    offsets: NDArray[np.int64],
-    boxes: NDArray[np.int32],
-    *,
-    method: str,
-    parameters: dict[str, Any],
-    max_span_m: int | None = None,
-    max_duration_s: int | None = None,
+    method: Glove | Shoal, people: Trajectories, plan: Plan, offsets: NDArray[np.int64], boxes: NDArray[np.int32]
 ) -> Release:
-    """Publish every group's record once for each of its members; the claim is k-anonymity.
+    """Publish every group's record once for each of its members.
 
     `boxes[offsets[g]:offsets[g+1]]` is the record of group g of the plan; `record_of` is -1 for those who are not
     published. Boxes that are wider, higher or longer than the thresholds are left out for the whole group, and a group
     without a box left is not published; all samples that are left out are counted. Linear.
     """
-    offsets, boxes, lost = _within_thresholds(people, plan, offsets, boxes, max_span_m, max_duration_s)
+    offsets, boxes, lost = _within_thresholds(people, plan, offsets, boxes, method.max_span, method.max_duration)
     published = plan.record_of >= 0
     owners = np.flatnonzero(published & (np.diff(offsets)[plan.record_of] > 0))
     suppressed = lost + int(people.counts[~published].sum())
@@ -86,9 +79,9 @@ def group_release(
         offsets=box_offsets,
         layout=Boxes(boxes[rows]),
         frame=people.frame,
-        method=method,
-        parameters=parameters,
-        claim=Claim("k-anonymity", k=parameters["k"]),
+        method=method.name,
+        parameters=method.parameters,
+        claim=method.claim,
         samples=people.samples - suppressed,
         suppressed=suppressed,
         members=Members(owners, member_offsets, plan.members[members], people),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from shoal.claim import Claim
 from shoal.methods.protocol import CrowdMethod, Estimate
 from shoal.methods.records import group_release, merge_all
+from shoal.methods.registry import register
 from shoal.run import LOCAL, Run
 from shoal.search.partition import EFFORTS, partition
 from shoal.settings import setting
@@ -24,6 +25,7 @@ _SKETCH_NS, _PAIR_NS, _GROUP_NS = 10.0, 70.0, 90.0
 _SAMPLE_BYTES, _PARTNER_BYTES, _PART_BYTES = 48, 12, 200_000_000
 
 
+@register
 class Shoal(CrowdMethod):
     """Hide everyone in a group of k to 2k-1 people who are all published as the same record.
 
@@ -71,16 +73,7 @@ class Shoal(CrowdMethod):
         """Return one record per user, identical within each group; see the class for what it guarantees."""
         plan = partition(people, self.k, EFFORTS[self.effort], run=run)
         offsets, boxes = merge_all(people, plan.offsets, plan.members, "members", run=run)
-        return group_release(
-            people,
-            plan,
-            offsets,
-            boxes,
-            method=self.name,
-            parameters=self.parameters,
-            max_span_m=self.max_span,
-            max_duration_s=self.max_duration,
-        )
+        return group_release(self, people, plan, offsets, boxes)
 
     @property
     def claim(self) -> Claim:

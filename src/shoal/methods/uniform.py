@@ -10,6 +10,7 @@ from shoal.claim import Claim
 from shoal.errors import SettingsError
 from shoal.layouts import Boxes
 from shoal.methods.protocol import Estimate, Method
+from shoal.methods.registry import register
 from shoal.release import Members, Release
 from shoal.run import LOCAL, Run
 from shoal.settings import setting
@@ -25,6 +26,7 @@ __all__ = ["Uniform"]
 _SAMPLE_NS, _SAMPLE_BYTES = 100.0, 100
 
 
+@register
 class Uniform(Method):
     """Publish everybody's samples as boxes of a coarser grid; samples of one slot share a box.
 

@@ -21,7 +21,7 @@ from shoal.kernels.kgap import Floors, fill_places
 from shoal.kernels.merge import MEMBERS, MemberLists, MergedRecords, merge_records
 from shoal.kernels.samples import Samples, samples_of
 from shoal.kernels.stretch import StretchedBoxes, Weights, box_reach
-from shoal.lists import offsets_of
+from shoal.lists import offsets_of, ranges_of
 from shoal.measure.kgap import floors_of
 from shoal.measure.stretch import Stretch
 from shoal.run import LOCAL, Run
@@ -120,7 +120,7 @@ class _Greedy:
             part = Found(found.near[rows], found.effort[rows], found.listed[rows], found.begun[rows])
             search(field, Sought(groups[rows], rank[rows], below[rows]), standing, part)
 
-        self._run.ranges(work, [(first, min(first + _RANGE, n)) for first in range(0, n, _RANGE)])
+        self._run.ranges(work, ranges_of(n, _RANGE))
         self._clock += 1
         field.near[groups], field.effort[groups], field.listed[groups] = found.near, found.effort, found.listed
         field.searched[groups] = self._clock

@@ -9,6 +9,7 @@ import numpy as np
 from shoal.kernels.marginal import Placed, Tried, choose_rows, move_columns, place_leftovers, refresh_costs
 from shoal.kernels.pick import cheapest_entries
 from shoal.kernels.samples import samples_of
+from shoal.lists import ranges_of
 from shoal.run import LOCAL, Run
 from shoal.search.constraints import hardest_first, own_lists, regular_lists
 
@@ -117,6 +118,5 @@ def _choose(
         part = slice(start, stop)
         choose_rows(samples, placed, tried, columns[part], rows[part], costs[part])
 
-    starts = range(0, len(columns), _COLUMNS_PER_TASK)
-    run.ranges(choose, [(s, min(s + _COLUMNS_PER_TASK, len(columns))) for s in starts])
+    run.ranges(choose, ranges_of(len(columns), _COLUMNS_PER_TASK))
     return rows, costs

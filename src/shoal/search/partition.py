@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from shoal.interrupt import raise_if_asked
-from shoal.kernels.exchange import arcs_for, chains_for, exchange, refresh, reshape
+from shoal.kernels.exchange import arcs_for, chains_for, exchange, refresh, regroup
 from shoal.kernels.groups import scratch_for
 from shoal.kernels.members import empty_partition, load_groups
 from shoal.kernels.samples import Samples
@@ -219,7 +219,7 @@ def _sweep(samples: Samples, groups: Partition, arcs: Arcs, chains: Chains, scra
     for start, stop in steps:
         raise_if_asked()
         exchange(samples, order[start:stop], groups, arcs, chains, scratch)
-    reshape(samples, groups, arcs, scratch)
+    regroup(samples, groups, arcs, scratch)
 
 
 def _plan(sizes: NDArray[np.int64], members: NDArray[np.int64]) -> Plan:

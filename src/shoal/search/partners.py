@@ -11,7 +11,7 @@ from shoal.interrupt import raise_if_asked
 from shoal.kernels.partners import cheapest_partners, home_cells, sampling_gaps
 from shoal.kernels.samples import Samples, samples_of
 from shoal.kernels.sketch import LANES, Sketching, fill_sketches, nearest_by_sketch
-from shoal.lists import take_lists
+from shoal.lists import ranges_of, take_lists
 from shoal.parts import even_parts, halo, space_order
 from shoal.run import LOCAL, Run
 
@@ -66,8 +66,7 @@ def homes(people: Trajectories, *, run: Run = LOCAL) -> Homes:
         part = Samples(people.t, people.x, people.y, people.offsets[start : stop + 1])
         home_cells(part, x[start:stop], y[start:stop])
 
-    ranges = [(at, min(at + _USERS_PER_HOME_RANGE, n_users)) for at in range(0, n_users, _USERS_PER_HOME_RANGE)]
-    run.ranges(fill, ranges)
+    run.ranges(fill, ranges_of(n_users, _USERS_PER_HOME_RANGE))
     wide_x, wide_y = x.astype(np.int64), y.astype(np.int64)
     return Homes(wide_x, wide_y, space_order(wide_x, wide_y))
 
@@ -150,15 +149,14 @@ def _neighbourhood(people: Trajectories, where: Homes, rank: NDArray[np.int64], 
 
 
 def partners_in(part: Neighbourhood, *, candidates: int, kept: int, how: Sketching) -> Arrays:
-    """Search one part: return its own users' partners, what merging costs, and how many merges were finished."""
+    """Search one part: return its own users' partners and what merging with them costs."""
     raise_if_asked()
     users, samples, first, own = part
     nearest = np.empty((own, min(candidates, len(users) - 1)), np.int64)
     sketches = _sketches(samples, how)
-    for at in range(0, own, _USERS_PER_RANGE):
+    for at, upto in ranges_of(own, _USERS_PER_RANGE):
         raise_if_asked()
-        upto = min(at + _USERS_PER_RANGE, own)
         nearest_by_sketch(sketches, len(users), how, first + at, nearest[at:upto])
     other, cost = np.empty((own, kept), np.int64), np.empty((own, kept))
-    merged = cheapest_partners(samples, nearest, first, other, cost)
-    return {"other": np.where(other >= 0, users[other], -1).astype(np.int32), "cost": cost, "merged": np.array(merged)}
+    cheapest_partners(samples, nearest, first, other, cost)
+    return {"other": np.where(other >= 0, users[other], -1).astype(np.int32), "cost": cost}

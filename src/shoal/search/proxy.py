@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from shoal.kernels.proxy import nearest_by_proxy, symmetric_pairs
+from shoal.lists import ranges_of
 from shoal.run import LOCAL, Run
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def proxy_candidates(squares: Signatures, n: int, *, run: Run = LOCAL) -> tuple[
     n = min(n, n_users - 1)
     nearest = np.empty((n_users, n), np.int64)
     rows = max(1, _PAIRS_PER_RANGE // n_users)
-    ranges = [(start, min(start + rows, n_users)) for start in range(0, n_users, rows)]
+    ranges = ranges_of(n_users, rows)
     with run.stage("candidates", n_users) as advance:
         run.ranges(lambda start, stop: nearest_by_proxy(*squares, start, stop, nearest), ranges, advance=advance)
     return symmetric_pairs(nearest)

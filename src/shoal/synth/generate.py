@@ -13,6 +13,7 @@ import pyarrow as pa
 from shoal.arrow import to_arrow_array
 from shoal.errors import SettingsError, TooLarge
 from shoal.kernels.synth import shuffled_ids
+from shoal.lists import ranges_of
 from shoal.parallel import in_order
 from shoal.run import LOCAL, Run
 from shoal.synth.calls import calls_block
@@ -99,7 +100,7 @@ def synthesize(
         make = calls_block(towers, seed=seed, days=days, weekday=first_day.weekday(), samples=mean)
     else:
         make = fixes_block(towers, seed=seed, days=days, weekday=first_day.weekday(), interval_s=interval_s)
-    parts = _parts(users, max(1, int(ROWS_PER_BLOCK / rows_per_user)))
+    parts = ranges_of(users, max(1, int(ROWS_PER_BLOCK / rows_per_user)))
     batches = in_order(_batch_maker(make, seed, first_day), parts, threads=run.workers)
 
     with run.stage("generate people", total=users) as advance:
@@ -134,10 +135,6 @@ def _date(text: str) -> date:
         return date.fromisoformat(text)
     except ValueError as error:
         raise SettingsError("start must be a date such as 2026-01-05") from error
-
-
-def _parts(users: int, size: int) -> list[tuple[int, int]]:
-    return [(first, min(first + size, users)) for first in range(0, users, size)]
 
 
 def _batch_maker(

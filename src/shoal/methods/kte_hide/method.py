@@ -9,7 +9,6 @@ from pydantic import model_validator
 
 from shoal.claim import Claim
 from shoal.errors import SettingsError
-from shoal.frame import INT32
 from shoal.layouts import Boxes
 from shoal.lists import offsets_of
 from shoal.methods.kte_hide.clusters import spectral_labels
@@ -18,10 +17,14 @@ from shoal.methods.kte_hide.records import own_first, piece_lists, stays
 from shoal.methods.kte_hide.sets import Hiding, find_sets
 from shoal.methods.protocol import CrowdMethod, Estimate
 from shoal.methods.records import merge_all
+from shoal.methods.registry import register
 from shoal.release import Members, Release
 from shoal.run import LOCAL, Run
 from shoal.settings import setting
-from shoal.units import Seconds  # noqa: TC001  pydantic needs it
+from shoal.units import (
+    INT32,
+    Seconds,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,6 +41,7 @@ __all__ = ["KteHide"]
 _WINDOW_NS, _SAMPLE_BYTES, _WINDOW_BYTES = 35_000.0, 120, 132
 
 
+@register
 class KteHide(CrowdMethod):
     """Hide everyone, in every window of time, among k-1 others who change from window to window.
 

@@ -1,10 +1,9 @@
 """Hiding sets for every window (kte-hide, Alg. 2), and the samples that must be suppressed to find them.
 
-Windows are processed from the first to the last. Where samples must be suppressed, everything decided from the
-first window on that has their epoch is discarded, with its marks of reuse, and decided again: the windows before do not
-have that epoch, so that everybody's activity in them is what it was, and what was decided for them still holds. Each
-time at least one piece is gone, so it ends; and it ends with windows of which none was decided before a suppression
-that concerns it.
+Windows are processed from the first to the last. If samples are suppressed in an epoch, all windows from the first one
+that includes this epoch are decided again, and their marks of reuse are dropped. Earlier windows do not include the
+epoch, so their sets stay valid. Each repetition removes at least one piece, so the process ends. At the end, no window
+was decided before a suppression that concerns it.
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ from shoal.kernels.kte import (
     Present,
     RecentTargets,
     arc_costs,
+    held_pieces,
     hide_round,
-    hold,
     task_of,
 )
 from shoal.kernels.kte_marks import Marks, Subset, Turn, forget_marks, keep_free, mark
@@ -306,7 +305,7 @@ def _hide(
             continue
         turn = Turn(subset, state.marks, number, number < hiding.exclusive)
         near = _nearest(points, turn)
-        task = task_of(table, around, turn, hold(subset, number, present, recent, table))
+        task = task_of(table, around, turn, held_pieces(subset, number, present, recent, table))
         cost = np.empty(near.shape)
         arc_costs(task, near, cost)
         if hide_round(task, near, cost, np.argsort(cost, axis=None, kind="stable")):
