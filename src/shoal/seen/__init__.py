@@ -1,7 +1,7 @@
 """Seen: open a release, its manifest, its audit and its original, as an outsider would.
 
 `verify`, `attack` and `evaluate` open everything through this package. It uses the parser of input files (`reading`)
-and the ground floor. It uses no code that makes releases: no method, search, kernel or writer.
+and the basic modules. It uses no code that makes releases: no method, search, kernel or writer.
 """
 
 from __future__ import annotations

@@ -6,15 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shoal.units import INT32
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-__all__ = ["ROWS", "blocks", "distinct", "fresh", "narrow", "spread", "starts_of"]
+__all__ = ["ROWS", "blocks", "distinct", "fresh", "narrow", "spread"]
 
 ROWS = 1_000_000
-_INT32 = np.iinfo(np.int32)
 
 
 def distinct(values: NDArray[Any]) -> NDArray[Any]:
@@ -62,19 +63,8 @@ def narrow(values: NDArray[Any]) -> NDArray[Any]:
     >>> narrow(np.array([1, 2.0])).dtype, narrow(np.array([2**31])).dtype
     (dtype('int32'), dtype('int64'))
     """
-    fits = not values.size or (values.min() >= _INT32.min and values.max() <= _INT32.max)
+    fits = not values.size or (values.min() >= -INT32 - 1 and values.max() <= INT32)
     return values.astype(np.int32 if fits else np.int64, copy=False)
-
-
-def starts_of(counts: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the starts of lists of these lengths, one after the other, and the end of the last one.
-
-    >>> starts_of(np.array([2, 0, 3])).tolist()
-    [0, 2, 2, 5]
-    """
-    starts = np.zeros(len(counts) + 1, dtype=np.int64)
-    np.cumsum(counts, out=starts[1:])
-    return starts
 
 
 def spread(counts: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -10,7 +10,7 @@ __all__ = ["NOTES", "NOT_CHECKED", "PROBLEMS"]
 
 # A failed check. `verify` does not hold if there is one.
 PROBLEMS = {
-    "integrity/no-manifest": "The manifest is missing: without one it is no release.",
+    "integrity/no-manifest": "The manifest is missing; a release is complete only together with it.",
     "integrity/malformed": "The manifest is malformed: its members are not those of the format.",
     "integrity/file-names": "The manifest must name the release file and no other file.",
     "integrity/hash": "The file is not the one whose hash is in the manifest.",
@@ -67,7 +67,7 @@ PROBLEMS = {
     "audit/columns": "The audit does not have the columns record (integer), owner, member.",
     "audit/time-type": "The times of the audit are not timestamps.",
     "audit/reversed-times": "{n:,} rows of the audit end before they start.",
-    "audit/unknown-person": "{n:,} rows of the audit name nobody who is in the original.",
+    "audit/unknown-person": "{n:,} rows of the audit name a person who is not in the original.",
     "audit/unknown-record": "{n:,} rows of the audit name a record that is not in the release.",
     "audit/repeated-member": "{n:,} rows of the audit repeat a member of a record.",
     "audit/no-record": "{n:,} rows of the audit have members but no record.",

@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 
 from shoal.arrow import from_arrow_array
 from shoal.errors import CannotCheck
-from shoal.folders import mend
 from shoal.seen.header import parse_json
+from shoal.switch import mend
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from shoal.seen.findings import Findings
 
-__all__ = ["BOX", "POINT", "Batch", "File", "open_file", "read_columns", "read_points", "typed_loosely"]
+__all__ = ["BOX", "POINT", "Batch", "File", "open_release_file", "read_columns", "read_points", "typed_loosely"]
 
 _BATCH = 1 << 20
 _BLOCK = 1 << 26
@@ -63,6 +63,11 @@ class File:
     parquet: pq.FileMetaData | None = None
     writer: str = ""
 
+    @property
+    def layout(self) -> str:
+        """What records are made of, known from the columns: boxes or points."""
+        return "points" if sorted(self.names) == sorted(POINT) else "boxes"
+
     def batches(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
         """Return the rows, about a million at a time, with some columns (of text files: all); raises `CannotCheck`."""
         try:
@@ -93,7 +98,7 @@ class Batch:
         return len(self.whole)
 
 
-def open_file(release: str | Path) -> File:
+def open_release_file(release: str | Path) -> File:
     """Open a release file; raises `CannotCheck` if it is not a readable Parquet or CSV file.
 
     A publication that was killed between its moves is finished first.
@@ -150,7 +155,7 @@ def read_columns(
     elif names != wanted:
         missing, extra = len(set(wanted) - set(names)), len(names) - len(set(names) & set(wanted))
         findings.fail("leaks/columns", missing=missing, extra=extra)
-    if set(names) == set(POINT):
+    if file.layout == "points":
         raise CannotCheck("the release holds points, not boxes; this claim can't be checked on points")
     if len(set(names)) < len(names) or not {"uid", *BOX} <= set(names):
         if not own:
@@ -170,7 +175,7 @@ def read_points(findings: Findings, file: File, odd: Counter[str]) -> Iterator[B
     findings.ran("leaks")
     if file.names != list(POINT):
         findings.fail("leaks/point-columns")
-    if sorted(file.names) != sorted(POINT):
+    if file.layout != "points":
         yield None
         return
     yield from _own_columns(findings, file, list(POINT), odd)

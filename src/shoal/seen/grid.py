@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.errors import CannotCheck
+from shoal.lists import ranges_of
 from shoal.run import LOCAL, Run
 
 if TYPE_CHECKING:
@@ -42,8 +43,7 @@ class Grid:
             part = slice(start, stop)
             lng[part], lat[part] = self._transform(east[part], north[part], "INVERSE")
 
-        ranges = ((start, min(start + _BATCH, len(east))) for start in range(0, len(east), _BATCH))
-        run.ranges(work, ranges)
+        run.ranges(work, ranges_of(len(east), _BATCH))
         return lng, lat
 
     def slots(self, epoch_ms: NDArray[np.int64]) -> NDArray[np.int64]:

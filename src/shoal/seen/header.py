@@ -8,6 +8,7 @@ from typing import Any
 
 from shoal.claim import Claim
 from shoal.seen.grid import Grid
+from shoal.units import INT32
 
 __all__ = ["Header", "is_count", "parse_json", "read_header", "truth_level"]
 
@@ -84,4 +85,4 @@ def truth_level(method: Any, parameters: dict[str, Any]) -> str:
 
 def is_count(value: Any) -> bool:
     """Return whether a value is a whole number from 1 on that fits 31 bits; True does not count as one."""
-    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value < 2**31
+    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= INT32

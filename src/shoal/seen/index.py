@@ -11,15 +11,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from shoal.jit import jit
+from shoal.lists import offsets_of, ranges_of
 from shoal.run import LOCAL, Run
-from shoal.seen.arrays import spread, starts_of
+from shoal.seen.arrays import spread
+from shoal.seen.records import boxes_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.jit import Granules, Ints, Ints32
     from shoal.seen.original import Original
-    from shoal.seen.records import Records
+    from shoal.seen.records import RecordBoxes, Records
 
 __all__ = ["BoxIndex", "CoverPairs", "Held", "covering", "hold", "holders", "index_boxes", "index_rarest", "mark_boxes"]
 
@@ -62,14 +64,6 @@ class _Samples(NamedTuple):
     x: Granules
     y: Granules
     offsets: Ints
-
-
-class _Boxes(NamedTuple):
-    """The boxes of all records: record r has those from offsets[r] to offsets[r+1]; `sound` ones hold something."""
-
-    offsets: Ints
-    boxes: Granules
-    sound: NDArray[np.bool_]
 
 
 class CoverPairs(NamedTuple):
@@ -172,7 +166,7 @@ def _crowd_in(box: Granules, crowd: Ints32) -> float:
 
 
 @jit
-def _rarest(records: _Boxes, crowd: Ints32, start: int, stop: int, rows: Ints) -> None:
+def _rarest(records: RecordBoxes, crowd: Ints32, start: int, stop: int, rows: Ints) -> None:
     """Fill the box of each record that holds fewest samples, by the guess; -1 for records that hold nothing."""
     for r in range(start, stop):
         rows[r] = -1
@@ -192,12 +186,12 @@ def index_rarest(records: Records, people: Original, *, run: Run = LOCAL) -> Box
     """
     crowd = np.zeros(_COUNTERS, np.int32)
     _count_crowd(people.t, people.x, people.y, 1 + len(people.t) // _COUNTED, crowd)
-    rows, boxes = np.empty(len(records), np.int64), _boxes_of(records)
+    rows, boxes = np.empty(len(records), np.int64), boxes_of(records)
 
     def work(start: int, stop: int) -> None:
         _rarest(boxes, crowd, start, stop, rows)
 
-    run.ranges(work, _ranges(len(records)))
+    run.ranges(work, ranges_of(len(records), _QUERIES))
     record = np.flatnonzero(rows >= 0)
     return _index(records, rows[record], record)
 
@@ -338,7 +332,7 @@ def covering(
     def work(start: int, stop: int) -> None:
         found[start] = _pairs_of(samples, users[start:stop], index, stop_at or -1, whole=whole)
 
-    run.ranges(work, _ranges(len(users)))
+    run.ranges(work, ranges_of(len(users), _QUERIES))
     return CoverPairs(*(_joined([found[start][side] for start in sorted(found)]) for side in range(3)))
 
 
@@ -419,12 +413,12 @@ def holders(
     def work(start: int, stop: int) -> None:
         found[start] = _holders_of(index, points, np.arange(start, stop), stop_at or -1, counts[start:stop])
 
-    run.ranges(work, _ranges(n_queries))
-    return starts_of(counts), _joined([found[start] for start in sorted(found)])
+    run.ranges(work, ranges_of(n_queries, _QUERIES))
+    return offsets_of(counts), _joined([found[start] for start in sorted(found)])
 
 
 @jit
-def _hold(people: _Samples, records: _Boxes, users: Ints, record: Ints, held: Held, tally: Ints32) -> None:
+def _hold(people: _Samples, records: RecordBoxes, users: Ints, record: Ints, held: Held, tally: Ints32) -> None:
     """Fill what each pair holds; `tally`, if it is not empty, begins with the first user's first sample."""
     base = people.offsets[users[0]] if len(users) else 0
     first, boxes = records.offsets, records.boxes
@@ -456,12 +450,12 @@ def hold(
     held = Held(np.empty(len(users), np.int64), np.empty(len(users), np.int64))
     samples = _Samples(people.t, people.x, people.y, people.offsets)
     none = np.empty(0, np.int32)
-    _hold(samples, _boxes_of(records), users, record, held, none if tally is None else tally)
+    _hold(samples, boxes_of(records), users, record, held, none if tally is None else tally)
     return held
 
 
 @jit
-def _mark(people: _Samples, records: _Boxes, users: Ints, record: Ints, marked: NDArray[np.bool_]) -> None:
+def _mark(people: _Samples, records: RecordBoxes, users: Ints, record: Ints, marked: NDArray[np.bool_]) -> None:
     """Mark the boxes of each pair's record that hold a sample of its user."""
     first, boxes = records.offsets, records.boxes
     for n in range(len(users)):
@@ -483,15 +477,7 @@ def mark_boxes(
     Cost: a walk through the samples and boxes of each pair.
     """
     samples = _Samples(people.t, people.x, people.y, people.offsets)
-    _mark(samples, _boxes_of(records), users, record, marked)
-
-
-def _boxes_of(records: Records) -> _Boxes:
-    return _Boxes(records.offsets, records.boxes, records.sound)
-
-
-def _ranges(n: int) -> list[tuple[int, int]]:
-    return [(start, min(start + _QUERIES, n)) for start in range(0, n, _QUERIES)]
+    _mark(samples, boxes_of(records), users, record, marked)
 
 
 def _joined(lists: list[NDArray[np.int64]]) -> NDArray[np.int64]:

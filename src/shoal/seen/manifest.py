@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import CannotCheck
@@ -10,7 +11,7 @@ from shoal.seen.header import parse_json
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["read_manifest"]
+__all__ = ["file_digest", "read_manifest"]
 
 
 def read_manifest(path: Path) -> Any:
@@ -22,3 +23,9 @@ def read_manifest(path: Path) -> Any:
         return None
     except OSError:
         raise CannotCheck("the manifest can't be read; check its permissions") from None
+
+
+def file_digest(path: Path) -> str:
+    """Return the SHA-256 of a file, as manifests state it. Raises OSError if it can't be read."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

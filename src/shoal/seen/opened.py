@@ -11,7 +11,7 @@ from shoal.errors import CannotCheck
 from shoal.release import Release
 from shoal.run import LOCAL, Run
 from shoal.seen.audit import audit_of
-from shoal.seen.file import POINT, open_file
+from shoal.seen.file import open_release_file
 from shoal.seen.grid import Grid
 from shoal.seen.header import Header, read_header, truth_level
 from shoal.seen.manifest import read_manifest
@@ -96,7 +96,7 @@ def open_release(release: str | Path | Release) -> SeenRelease:
     """
     if isinstance(release, Release):
         return _InMemory(release)
-    file = open_file(release)
+    file = open_release_file(release)
     return _InFile(file, read_manifest(file.path))
 
 
@@ -126,7 +126,7 @@ class _InFile:
     @property
     def layout(self) -> str:
         """What records are made of, known from the columns."""
-        return "points" if sorted(self.file.names) == sorted(POINT) else "boxes"
+        return self.file.layout
 
     @property
     def stated(self) -> Any:

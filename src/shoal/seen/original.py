@@ -11,12 +11,11 @@ import pyarrow.compute as pc
 
 from shoal.arrow import from_arrow_array, to_arrow_array
 from shoal.errors import CannotCheck
+from shoal.lists import offsets_of, ranges_of
 from shoal.run import LOCAL, Run
-from shoal.seen.arrays import blocks, distinct, fresh, narrow, spread, starts_of
+from shoal.seen.arrays import blocks, distinct, fresh, narrow, spread
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from numpy.typing import NDArray
 
     from shoal.reading.events import Events
@@ -132,12 +131,8 @@ def _granules(
             column, row = (np.where(lost[part], 0.0, values) for values in (column, row))
         x[part], y[part] = column, row
 
-    run.ranges(work, _chunks(len(events)))
+    run.ranges(work, ranges_of(len(events), _CHUNK))
     return t, x, y, lost
-
-
-def _chunks(rows: int) -> Iterator[tuple[int, int]]:
-    return ((start, min(start + _CHUNK, rows)) for start in range(0, rows, _CHUNK))
 
 
 def arranged(
@@ -178,7 +173,7 @@ def _packed(columns: tuple[NDArray[Any], ...], lows: list[int], bits: list[int],
             packed[part] <<= size
             packed[part] |= column[part] - np.int64(low)
 
-    run.ranges(work, _chunks(len(packed)))
+    run.ranges(work, ranges_of(len(packed), _CHUNK))
     packed.sort()
     once = fresh(packed)
     return packed if once.all() else packed[once]
@@ -196,7 +191,7 @@ def _unpacked(
             column[start:stop] = (rest & ((1 << size) - 1)) + low
             rest = rest >> size
 
-    run.ranges(work, _chunks(len(packed)))
+    run.ranges(work, ranges_of(len(packed), _CHUNK))
     return columns
 
 
@@ -218,4 +213,4 @@ def _select(people: Original, users: NDArray[np.bool_]) -> Original:
     if users.all():
         return people
     kept = people.keep(np.repeat(users, people.counts))
-    return replace(kept, labels=people.labels.filter(to_arrow_array(users)), offsets=starts_of(people.counts[users]))
+    return replace(kept, labels=people.labels.filter(to_arrow_array(users)), offsets=offsets_of(people.counts[users]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from shoal.errors import CannotCheck
 from shoal.run import LOCAL, Run
 from shoal.seen.audit import audit_rows, places_among
+from shoal.seen.fixes import open_fixes
 from shoal.seen.opened import open_release
 from shoal.seen.track import Track
 from shoal.traces import Traces
@@ -35,7 +36,7 @@ class Pairs:
     The audit says who owns a record; the record's times say which of their traces it was made of.
     """
 
-    original: Traces
+    original: Traces | Track
     published: Track
     traces: NDArray[np.int64] | None
 
@@ -63,13 +64,27 @@ def open_pairs(
         uids, track = seen.track()
     if audit is None:
         audit = seen.audit
-    traces = original
-    if not isinstance(traces, Traces):
-        from shoal.reading.traces import read_traces
-
-        traces = read_traces(traces, options=options, run=run)
-    of = None if audit is None else _traces_of(traces, track, _owners(audit, uids, traces.labels))
+    traces, users, labels = _traces(original, options, run)
+    of = None if audit is None else _traces_of(traces, users, track, _owners(audit, uids, labels))
     return Pairs(traces, track, of)
+
+
+def _traces(
+    original: Input | Traces, options: ReadOptions | None, run: Run
+) -> tuple[Traces | Track, NDArray[np.int64], Any]:
+    """Return the original traces, the user of each trace, and the labels of the users."""
+    if isinstance(original, Traces):
+        return original, original.users, original.labels
+    opened = open_fixes(original, options, keep=True, spill=True, run=run)
+    fixes = opened.columns
+    if fixes is None or not fixes.fixes:
+        raise CannotCheck("no user of the original is left; lower --min-samples or --min-active-days")
+    if options is None or options.split_gap is None:
+        return fixes, np.arange(len(fixes)), opened.labels
+    gaps = np.flatnonzero(np.diff(fixes.ms) >= 1000 * options.split_gap) + 1
+    starts = np.union1d(fixes.offsets[:-1], gaps)
+    users = np.searchsorted(fixes.offsets, starts, side="right") - 1
+    return replace(fixes, offsets=np.append(starts, fixes.fixes)), users, opened.labels
 
 
 def _owners(audit: str | Path | pa.Table, uids: NDArray[np.int64], labels: Any) -> NDArray[np.int64]:
@@ -88,13 +103,15 @@ def _owners(audit: str | Path | pa.Table, uids: NDArray[np.int64], labels: Any) 
     return owners
 
 
-def _traces_of(traces: Traces, track: Track, owners: NDArray[np.int64]) -> NDArray[np.int64]:
+def _traces_of(
+    traces: Traces | Track, users: NDArray[np.int64], track: Track, owners: NDArray[np.int64]
+) -> NDArray[np.int64]:
     """Return the trace of each record: its owner's last trace that begins before the middle of the record's time."""
     first = traces.ms[traces.offsets[:-1]]
     middle = (track.ms[track.offsets[:-1]] + track.ms[track.offsets[1:] - 1]) // 2
     # Sort traces and records together by (user, time): the trace before each record is its owner's.
     is_record = np.repeat([False, True], [len(traces), len(track)])
-    order = np.lexsort((is_record, np.concatenate([first, middle]), np.concatenate([traces.users, owners])))
+    order = np.lexsort((is_record, np.concatenate([first, middle]), np.concatenate([users, owners])))
     before = np.empty(len(order), np.int64)
     before[order] = np.cumsum(~is_record[order]) - 1
-    return np.maximum(before[len(traces) :], np.searchsorted(traces.users, owners))
+    return np.maximum(before[len(traces) :], np.searchsorted(users, owners))

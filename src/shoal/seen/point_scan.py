@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shoal.lists import ranges_of
 from shoal.parallel import ahead
 from shoal.run import LOCAL, Run
 from shoal.seen.arrays import fresh
@@ -117,8 +118,7 @@ def _count_values(odd: Counter[str], columns: Batch, run: Run) -> None:
             wild[part] |= ~(np.abs(degrees) <= most)
             fine[part] |= np.rint(degrees * _SCALE) / _SCALE != degrees
 
-    ranges = ((start, min(start + _CHUNK, len(columns))) for start in range(0, len(columns), _CHUNK))
-    run.ranges(work, ranges)
+    run.ranges(work, ranges_of(len(columns), _CHUNK))
     odd["wild"] += int(np.count_nonzero(wild))
     odd["fine"] += int(np.count_nonzero(fine & ~wild))
 

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from shoal.lists import offsets_of
 from shoal.run import LOCAL, Run
-from shoal.seen.arrays import blocks, fresh, narrow, spread, starts_of
+from shoal.seen.arrays import blocks, fresh, narrow, spread
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from shoal.jit import Granules, Ints
     from shoal.release import Release
 
-__all__ = ["Catalogue", "Records", "catalogue", "records_of_release"]
+__all__ = ["Catalogue", "RecordBoxes", "Records", "boxes_of", "catalogue", "records_of_release"]
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
@@ -86,7 +88,7 @@ class Records:
 
     def take(self, chosen: NDArray[np.int64]) -> Records:
         """Return the chosen records; none may be chosen twice."""
-        offsets = starts_of(self.counts[chosen])
+        offsets = offsets_of(self.counts[chosen])
         boxes = np.empty((int(offsets[-1]), 6), dtype=self.boxes.dtype)
         for part in blocks(np.diff(offsets)):
             boxes[offsets[part.start] : offsets[part.stop]] = self.boxes[self.rows(chosen[part])]
@@ -95,7 +97,7 @@ class Records:
     def rows(self, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the rows of the boxes of the chosen records, one record after the other."""
         counts = self.counts[chosen]
-        shift = self.offsets[:-1][chosen] - starts_of(counts)[:-1]
+        shift = self.offsets[:-1][chosen] - offsets_of(counts)[:-1]
         which = spread(counts)
         return np.arange(len(which)) + shift.take(which)
 
@@ -120,6 +122,19 @@ class Catalogue:
     def nbytes(self) -> int:
         """The memory it takes, in bytes."""
         return self.uids.nbytes + self.groups.nbytes + self.weights.nbytes + self.unique.nbytes
+
+
+class RecordBoxes(NamedTuple):
+    """The boxes of all records: record r has those from offsets[r] to offsets[r+1]; `sound` ones hold something."""
+
+    offsets: Ints
+    boxes: Granules
+    sound: NDArray[np.bool_]
+
+
+def boxes_of(records: Records) -> RecordBoxes:
+    """Return the boxes of records in the form that kernels take."""
+    return RecordBoxes(records.offsets, records.boxes, records.sound)
 
 
 def catalogue(uids: NDArray[np.int64], records: Records, *, run: Run = LOCAL) -> Catalogue:

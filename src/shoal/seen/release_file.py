@@ -1,26 +1,26 @@
-"""Read a release back from its files."""
+"""Read a release back from its files, as the object that was published."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.csv as pa_csv
-import pyarrow.parquet as pq
 
 from shoal.claim import Claim
-from shoal.errors import UnreadableFile
-from shoal.folders import mend
+from shoal.errors import CannotCheck, UnreadableFile
 from shoal.frame import Frame
 from shoal.layouts import Boxes, Points
+from shoal.lists import offsets_of
 from shoal.release import Release
+from shoal.seen.findings import Findings
+from shoal.seen.manifest import file_digest, read_manifest
+from shoal.seen.opened import open_release
+from shoal.switch import mend
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from shoal.seen.header import Header
+    from shoal.seen.opened import SeenRelease
 
 __all__ = ["read_release"]
 
@@ -37,68 +37,78 @@ def read_release(path: str | Path) -> Release:
     path = Path(path)
     mend(path.parent)
     try:
-        manifest = json.loads(path.with_name(path.name + ".manifest.json").read_text())
-        with path.open("rb") as file:
-            fits = manifest["files"][path.name] == hashlib.file_digest(file, "sha256").hexdigest()
-        shoal, counts, seeded = manifest["shoal"], manifest["counts"], bool(manifest["seeded"])
-    except OSError:
-        raise UnreadableFile(f"{path.name} or its manifest is missing: not a release") from None
-    except (ValueError, KeyError, TypeError):
-        raise UnreadableFile(f"the manifest of {path.name} is not one of a shoal release") from None
-    if not fits:
-        raise UnreadableFile(f"{path.name} is not the file its manifest speaks of: it was changed after publishing")
-    return _release(_table(path), shoal, counts, seeded=seeded)
-
-
-def _table(path: Path) -> Any:
-    try:
-        if path.suffix.lower() == ".parquet":
-            return pq.read_table(path)
-        times = {name: pa.timestamp("ms", tz="UTC") for name in ("t_start", "t_end", "datetime")}
-        return pa_csv.read_csv(path, convert_options=pa_csv.ConvertOptions(column_types=times))
-    except pa.ArrowException:
+        _require_unchanged(path, read_manifest(path))
+        seen = open_release(path)
+        header = seen.header
+        if header is None:
+            raise _incomplete()
+        return _release(seen, header)
+    except CannotCheck:
         raise UnreadableFile(f"{path.name} can't be read as a release") from None
 
 
-def _release(table: pa.Table, shoal: dict[str, Any], counts: dict[str, Any], *, seeded: bool = False) -> Release:
-    """Rebuild a release from the published table, its `shoal` object and the manifest's counts."""
+def _require_unchanged(path: Path, manifest: Any) -> None:
+    """Raise UnreadableFile unless the file is the one that the manifest describes."""
     try:
-        uid = _numbers(table, "uid")
-        common: dict[str, Any] = {
-            "offsets": np.searchsorted(uid, np.arange(int(uid[-1]) + 2 if len(uid) else 1)),
-            "frame": Frame(crs=shoal["crs"], cell_m=int(shoal["cell_m"]), slot_s=int(shoal["slot_s"])),
-            "method": shoal["method"],
-            "parameters": shoal["parameters"],
-            "claim": Claim.from_dict(shoal["claim"]),
-            "suppressed": int(counts.get("samples_suppressed", 0)),
-        }
-        if table.column_names == ["uid", "datetime", "lat", "lng"]:
-            created = int(counts.get("samples_created", 0))
-            return Release(layout=_points_of(table), **common, samples=len(table), created=created, seeded=seeded)
-        samples = int(counts.get("samples_published", 0))
-        return Release(**_boxes_of(table, common["frame"], common["offsets"]), **common, samples=samples)
+        digest = file_digest(path)
+    except OSError:
+        manifest = None
+    if manifest is None:
+        raise UnreadableFile(f"{path.name} or its manifest is missing: not a release")
+    if not isinstance(manifest, dict) or not all(
+        isinstance(manifest.get(key), kind) for key, kind in (("files", dict), ("counts", dict), ("seeded", bool))
+    ):
+        raise UnreadableFile(f"the manifest of {path.name} is not one of a shoal release")
+    if manifest["files"].get(path.name) != digest:
+        raise UnreadableFile(f"{path.name} does not match its manifest: it was changed after publishing")
+
+
+def _incomplete() -> UnreadableFile:
+    return UnreadableFile("the file lacks columns or metadata of a shoal release")
+
+
+def _release(seen: SeenRelease, header: Header) -> Release:
+    """Make a release of an open file; its counts are those of the manifest."""
+    counts, grid = seen.manifest["counts"], header.grid
+    try:
+        return Release(
+            frame=Frame(crs=grid.crs, cell_m=grid.cell_m, slot_s=grid.slot_s),
+            method=seen.stated["method"],
+            parameters=seen.stated["parameters"],
+            claim=Claim.from_dict(seen.stated["claim"]),
+            suppressed=int(counts.get("samples_suppressed", 0)),
+            **_ROWS[seen.layout](seen, header),
+        )
     except (KeyError, TypeError, ValueError):
-        raise UnreadableFile("the file lacks columns or metadata of a shoal release") from None
+        raise _incomplete() from None
 
 
-def _boxes_of(table: pa.Table, frame: Frame, offsets: NDArray[np.int64]) -> dict[str, Any]:
-    """Return the boxes as inclusive granules, and how many records each one stands for."""
-    edges = [_numbers(table, name) for name in ("t_start", "t_end", "x_min", "x_max", "y_min", "y_max")]
-    steps = (frame.slot_s * 1000, frame.slot_s * 1000, *[frame.cell_m] * 4)
-    boxes = np.stack([edge // step for edge, step in zip(edges, steps, strict=True)], axis=1)
-    boxes[:, 1::2] -= 1
-    multiplicity = _numbers(table, "count")[offsets[:-1]].astype(np.int32) if "count" in table.column_names else None
-    return {"layout": Boxes(boxes.astype(np.int32)), "multiplicity": multiplicity}
+def _boxes(seen: SeenRelease, header: Header) -> dict[str, Any]:
+    """Return the boxes of all records, identical records included, and how many people each record stands for."""
+    scan = seen.boxes(Findings(), header.grid)
+    if scan is None or scan.odd["nulls"]:
+        raise _incomplete()
+    records, kinds = scan.records, scan.records.groups
+    return {
+        "offsets": offsets_of(records.unique.counts[kinds]),
+        "layout": Boxes(records.unique.boxes[records.unique.rows(kinds)].astype(np.int32)),
+        "multiplicity": None if scan.count is None else records.weights.astype(np.int32),
+        "samples": int(seen.manifest["counts"].get("samples_published", 0)),
+    }
 
 
-def _points_of(table: pa.Table) -> Points:
-    lng, lat = (table[name].cast(pa.float64()).to_numpy() for name in ("lng", "lat"))
-    return Points(_numbers(table, "datetime"), lng, lat)
+def _points(seen: SeenRelease, header: Header) -> dict[str, Any]:  # noqa: ARG001  points are not on the grid
+    scan = seen.points(Findings(), keep=True)
+    if scan is None or scan.odd["nulls"]:
+        raise _incomplete()
+    return {
+        "offsets": offsets_of(scan.counts),
+        "layout": Points(*(scan.columns or _NO_POINTS)),
+        "samples": int(scan.counts.sum()),
+        "created": int(seen.manifest["counts"].get("samples_created", 0)),
+        "seeded": seen.manifest["seeded"],
+    }
 
 
-def _numbers(table: pa.Table, name: str) -> NDArray[np.int64]:
-    column = table[name]
-    if pa.types.is_timestamp(column.type):
-        column = column.cast(pa.timestamp("ms", tz="UTC"))
-    numbers: NDArray[np.int64] = column.cast(pa.int64()).to_numpy()
-    return numbers
+_NO_POINTS = (np.empty(0, np.int64), np.empty(0), np.empty(0))
+_ROWS = {"boxes": _boxes, "points": _points}

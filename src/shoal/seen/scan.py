@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shoal.lists import offsets_of
 from shoal.parallel import ahead
 from shoal.run import LOCAL, Run
-from shoal.seen.arrays import fresh, narrow, spread, starts_of
+from shoal.seen.arrays import fresh, narrow, spread
 from shoal.seen.file import read_columns
 from shoal.seen.polygons import Polygons
 from shoal.seen.records import Records, catalogue
@@ -173,7 +174,7 @@ def _records(rows: _Rows, count: NDArray[np.int32] | None, run: Run, *, ordered:
         order = np.lexsort((boxes[:, 0], uid))
         uids, lengths, boxes = uid[order], np.ones(len(uid), dtype=np.int64), boxes[order]
         count = None if count is None else count[order]
-    starts = starts_of(lengths)
+    starts = offsets_of(lengths)
     first = np.flatnonzero(fresh(uids))  # a record may continue in the next batch
     offsets = np.append(starts[first], starts[-1])
     weights = np.ones(len(first), dtype=np.int64) if count is None else count[offsets[:-1]].astype(np.int64)

@@ -38,6 +38,11 @@ class Track:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
+    @property
+    def fixes(self) -> int:
+        """How many places and times there are in all."""
+        return len(self.ms)
+
 
 def track_of_file(file: File) -> tuple[NDArray[np.int64], Track]:
     """Return the numbers and points of a file's records: `uid, datetime, lat, lng` of any release with degrees.

@@ -1,14 +1,14 @@
 """The independent check of a release, against the original it was made from.
 
-The verifier opens everything through `seen`, and neither room uses anything of the code that makes releases: no module
+The verifier opens everything through `seen`, and neither package uses the code that makes releases: no module
 of `methods`, `search`, `kernels`, `merge`, `measure` or `publishing`. It has its own grid, projection, de-duplication,
 screening, search of boxes and reading of manifests and audits. What it shares with the makers, and so can't check:
 
 - the parser of input files: `reading.options`, `reading.parts`, `reading.times`, `reading.days` (days that are moved
-  to one start) and what these use of `reading`; files of fixes for attacks and utility: `reading.traces`;
-- what flows: `claim`, `frame`, `layouts`, `release`, `traces`, `trajectories`;
+  to one start), `reading.spill` (files of numbers that do not fit into memory) and what these use of `reading`;
+- the data types: `claim`, `frame`, `layouts`, `release`, `traces`, `trajectories`;
 - tools that know nothing of releases: `arrow`, `errors`, `folders`, `jit`, `lists`, `memory`, `notebook`, `parallel`,
-  `run`, `units`.
+  `run`, `units`; and `switch`, which finishes a publication that was interrupted before a release is opened.
 
 `tests/unit/test_verifier_shared.py` holds the verifier to this list.
 """

@@ -16,7 +16,7 @@ from shoal.seen.original import NO_PLACE
 from shoal.seen.people import open_crowd
 from shoal.seen.records import Catalogue
 from shoal.traces import Traces
-from shoal.units import parse_seconds
+from shoal.units import INT32, parse_seconds
 from shoal.verifier.cover import check_concealment, check_cover
 from shoal.verifier.identical import check_identical
 from shoal.verifier.integrity import check_counts
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
 __all__ = ["BoxSubject"]
 
-_LARGEST = 2**31 - 1
 _ALWAYS = ("k-anonymity", "k-concealment", "cover")  # claims about all of a person's time
 
 
@@ -159,7 +158,7 @@ def _left(run: Run, opened: Opened[Catalogue], audit: Any) -> int | None:
 
 
 def _asked_k(findings: Findings, k: int | None, header: Header) -> int:
-    if k is not None and not (isinstance(k, int | np.integer) and 1 <= k <= _LARGEST):
+    if k is not None and not (isinstance(k, int | np.integer) and 1 <= k <= INT32):
         raise SettingsError("k must be a whole number, at least 1; give e.g. --k 5")
     if k is None and header.k is None and header.claim.name == "none" and header.claim.why != "unclaimed":
         return 1  # nobody is claimed to be hidden: everyone's samples must be in a record of theirs
@@ -180,7 +179,7 @@ def _asked_windows(
     `kte-cover`, leakage beyond epsilon is only counted.
     """
     tau_s, epsilon_s = (None if given is None else parse_seconds(given) for given in (tau, epsilon))
-    if any(given is not None and not 1 <= given <= _LARGEST for given in (tau_s, epsilon_s)):
+    if any(given is not None and not 1 <= given <= INT32 for given in (tau_s, epsilon_s)):
         raise SettingsError("tau and epsilon must be at least one second, at most 68 years; give e.g. --tau 60min")
     claim = header.claim
     if claim.name == "kte-anonymity" and tau_s not in (None, claim.tau_s):
@@ -190,7 +189,7 @@ def _asked_windows(
     longest = max(tau_s or 0, header.tau_s or 0)
     if not longest:
         if epsilon_s is not None:
-            raise SettingsError("epsilon is about windows of a length; give it too, e.g. --tau 60min")
+            raise SettingsError("--epsilon needs the length of the windows; give --tau too, e.g. --tau 60min")
         return None
     bounded = claim.name == "kte-anonymity" or (claim.name != "kte-cover" and epsilon_s is not None)
     if claim.name == "kte-anonymity" and epsilon_s is not None and claim.epsilon_s is not None:
@@ -344,7 +343,9 @@ def _check_claim(
         check(case)
     blurred = stated is not None and (name != "k-anonymity" or windows is not None)
     if blurred and findings.failures <= {"cover", "windows"}:
-        raise CannotCheck("samples were suppressed, so cover can't be told from loss; give the audit file: --audit")
+        raise CannotCheck(
+            "samples were suppressed, so a missing sample may be a fault or not; give the audit file: --audit"
+        )
 
 
 def _check_file(

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shoal.lists import offsets_of
 from shoal.run import LOCAL, Run
-from shoal.seen.arrays import spread, starts_of
+from shoal.seen.arrays import spread
 from shoal.seen.cover import LEAST_MEMBERS, complete_reach, count_cover, cover_pairs, tally_cover
 
 if TYPE_CHECKING:
@@ -118,8 +119,8 @@ def _by_record(
     size = np.bincount(records.groups, minlength=len(records.unique))
     of_kind = np.argsort(records.groups, kind="stable")
     link = spread(size[kind])
-    place = np.arange(len(link)) - starts_of(size[kind])[link]
-    return user[link], of_kind[starts_of(size)[kind[link]] + place]
+    place = np.arange(len(link)) - offsets_of(size[kind])[link]
+    return user[link], of_kind[offsets_of(size)[kind[link]] + place]
 
 
 def _components(n: int, start: NDArray[np.int64], end: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from typing import TYPE_CHECKING, Any
+
+from shoal.seen.manifest import file_digest
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,7 +37,7 @@ def check_manifest(
         return None
     if set(manifest["files"]) != {path.name}:
         findings.fail("integrity/file-names")
-    elif manifest["files"][path.name] != _sha256(path):
+    elif manifest["files"][path.name] != file_digest(path):
         findings.fail("integrity/hash")
     if not is_csv and not _same(stated, manifest["shoal"]):
         findings.fail("integrity/contradiction")
@@ -105,8 +106,3 @@ def _well_formed(manifest: Any) -> bool:
     if not all(isinstance(n, int) and not isinstance(n, bool) and n >= 0 for n in counts.values()):
         return False
     return all(isinstance(sha, str) for sha in files.values())
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

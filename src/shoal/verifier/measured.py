@@ -24,7 +24,7 @@ def with_measured_claim(release: Release, *, run: Run = LOCAL) -> Release:
 
     >>> import shoal
     >>> people = shoal.from_arrow(shoal.synthesize(users=60, scene="town", days=1, seed=1))
-    >>> str(with_measured_claim(shoal.KteHide(tau="1d", epsilon="1d").anonymize(people)).claim)
+    >>> str(with_measured_claim(shoal.KteHide(k=2, tau="1d", epsilon="1d").anonymize(people)).claim)
     'kte-anonymity(2, 1440min, 1440min)'
     """
     if release.members is None or release.claim.name != "kte-cover" or release.claim.leakage_share is not None:

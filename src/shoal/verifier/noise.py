@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.errors import CannotCheck
-from shoal.seen.arrays import spread, starts_of
+from shoal.lists import offsets_of
+from shoal.seen.arrays import spread
 from shoal.seen.fixes import rows_of
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from shoal.claim import Claim
     from shoal.seen.findings import Findings
-    from shoal.seen.fixes import Fixes
+    from shoal.seen.fixes import OriginalFixes
     from shoal.seen.point_scan import PointScan
     from shoal.seen.track import Track
 
@@ -36,7 +37,7 @@ _SNAPPED = 0.25  # how much of ε² the distribution function may be off because
 
 
 def check_times(
-    findings: Findings, scan: PointScan, owners: NDArray[np.int64], fixes: Fixes
+    findings: Findings, scan: PointScan, owners: NDArray[np.int64], fixes: OriginalFixes
 ) -> NDArray[np.int64] | None:
     """Check that every point stands for a fix of its owner, at its time; return these fixes, None if not so."""
     there, (ms, _, _) = _kept(fixes, scan)
@@ -46,7 +47,7 @@ def check_times(
         findings.fail("truth/too-many-points", n=int((~whole).sum()))
         return None
     record = spread(scan.counts)
-    rows = np.arange(len(record)) + (starts - starts_of(scan.counts)[:-1])[record]
+    rows = np.arange(len(record)) + (starts - offsets_of(scan.counts)[:-1])[record]
     moved = int((there.ms[rows] != ms).sum())
     findings.fail_if(moved, "truth/no-fix-then")
     twice = len(rows) - len(np.unique(rows))
@@ -54,7 +55,7 @@ def check_times(
     return None if moved or twice else rows
 
 
-def _kept(fixes: Fixes, scan: PointScan) -> tuple[Track, tuple[NDArray[Any], ...]]:
+def _kept(fixes: OriginalFixes, scan: PointScan) -> tuple[Track, tuple[NDArray[Any], ...]]:
     if fixes.columns is None or scan.columns is None:
         raise CannotCheck("points and fixes must be kept to compare them")
     return fixes.columns, scan.columns
@@ -64,7 +65,7 @@ def check_noise(
     findings: Findings,
     scan: PointScan,
     owners: NDArray[np.int64],
-    fixes: Fixes,
+    fixes: OriginalFixes,
     rows: NDArray[np.int64],
     claim: Claim,
 ) -> None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from shoal.run import Run
     from shoal.seen.findings import Findings
-    from shoal.seen.fixes import Fixes
+    from shoal.seen.fixes import OriginalFixes
     from shoal.seen.header import Header
     from shoal.seen.opened import SeenRelease
     from shoal.seen.scan import Scan
@@ -44,7 +44,7 @@ class PointSubject(Subject[PointScan]):
     them are, by statistical tests, those of the claimed noise.
     """
 
-    fixes: Fixes
+    fixes: OriginalFixes
 
     def __init__(self, findings: Findings, opened: Opened[PointScan], asked: Asked, run: Run) -> None:
         super().__init__(findings, opened, asked, run)
@@ -157,7 +157,7 @@ _CHECKS: dict[str, tuple[Callable[[PointSubject, NDArray[np.int64]], None], ...]
 }
 
 
-def _note_sizes(findings: Findings, fixes: Fixes, scan: PointScan) -> None:
+def _note_sizes(findings: Findings, fixes: OriginalFixes, scan: PointScan) -> None:
     findings.figures.update(
         users=len(fixes.labels),
         samples=int(fixes.counts.sum()),
@@ -182,7 +182,7 @@ def _check_numbers(findings: Findings, scan: PointScan) -> None:
     check_quantities(findings, quantities, len(scan))
 
 
-def _outside(scan: PointScan, owners: NDArray[np.int64], fixes: Fixes) -> int:
+def _outside(scan: PointScan, owners: NDArray[np.int64], fixes: OriginalFixes) -> int:
     begun, ended, _, _ = scan.edges
     return int(((begun < fixes.first_ms[owners]) | (ended > fixes.last_ms[owners])).sum())
 

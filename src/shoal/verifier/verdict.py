@@ -60,6 +60,10 @@ class Verdict(Displayed):
             tuple(findings.codes),
         )
 
+    def __bool__(self) -> bool:
+        """Whether the verdict is `ok`."""
+        return self.ok
+
     def summary(self) -> list[tuple[str, Any]]:
         """Return whether the release keeps what it claims, and what was checked."""
         found = [("verdict", "HOLDS" if self.ok else "DOES NOT HOLD"), ("claim", str(self.claim))]
@@ -86,4 +90,4 @@ class Verdict(Displayed):
         """Raise `NotVerified` with the kinds of failure unless the verdict is `ok`."""
         if not self.ok:
             kinds = ", ".join(self.failures)
-            raise NotVerified(f"the release does not hold what it claims ({kinds}): " + " ".join(self.messages))
+            raise NotVerified(f"the release does not keep its claim ({kinds}): " + " ".join(self.messages))

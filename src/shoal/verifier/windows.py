@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shoal.lists import offsets_of
 from shoal.run import LOCAL, Run
-from shoal.seen.arrays import distinct, starts_of
+from shoal.seen.arrays import distinct
 from shoal.seen.cover import cover_pairs
 from shoal.verifier.windows_search import look_through
 
@@ -100,7 +101,7 @@ def _known(witnesses: Witnesses, records: Catalogue, users: int) -> tuple[NDArra
     """Return for each user the kinds of records that the audit puts the user into."""
     kinds = len(records.unique)
     pairs = distinct(witnesses.users * kinds + records.groups[witnesses.records])
-    return starts_of(np.bincount(pairs // kinds, minlength=users)), pairs % kinds
+    return offsets_of(np.bincount(pairs // kinds, minlength=users)), pairs % kinds
 
 
 def _report_cover(findings: Findings, tally: WindowTally, asked: AskedWindows, *, exact: bool) -> None:

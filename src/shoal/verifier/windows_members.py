@@ -10,6 +10,7 @@ import numpy as np
 from shoal.jit import jit
 from shoal.run import LOCAL, Run
 from shoal.seen.arrays import blocks
+from shoal.seen.records import boxes_of
 from shoal.verifier.truth import check_each, check_suppressed, check_whole
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from shoal.seen.findings import Findings
     from shoal.seen.original import Original
     from shoal.seen.people import Crowd
-    from shoal.seen.records import Catalogue, Records
+    from shoal.seen.records import Catalogue, RecordBoxes, Records
 
 __all__ = ["check_merged"]
 
@@ -39,12 +40,6 @@ class _Claimed(NamedTuple):
 
 
 _Samples: TypeAlias = "tuple[Granules, Granules, Granules, Ints]"
-
-
-class _Boxes(NamedTuple):
-    offsets: Ints
-    boxes: Granules
-    sound: NDArray[np.bool_]
 
 
 def check_merged(
@@ -102,7 +97,7 @@ def _check_part(
 ) -> tuple[int, NDArray[np.bool_]]:
     """Check the pairs of a part's users; give how many samples only some records hold, and which any does."""
     held = np.zeros(len(part.t), dtype=bool)
-    boxes = _Boxes(records.offsets, records.boxes, records.sound)
+    boxes = boxes_of(records)
     counts = part.counts + np.diff(claimed.starts[start : start + len(part) + 1])
     mixed, adding = [0], Lock()
 
@@ -131,7 +126,7 @@ def _first_after(values: Granules, low: int, high: int, least: int) -> int:
 # more than six arguments: samples, boxes and pairs are groups already; the rest says which of them, and what is filled
 @jit
 def _check_pair(
-    samples: _Samples, low: int, high: int, kept: _Boxes, claimed: _Claimed, p: int, got: Ints, base: int
+    samples: _Samples, low: int, high: int, kept: RecordBoxes, claimed: _Claimed, p: int, got: Ints, base: int
 ) -> tuple[int, bool]:
     """Return how many of the samples low…high-1 the record of a pair holds, and whether each box in its time holds one.
 
@@ -168,7 +163,7 @@ def _check_users(
     begin: int,
     end: int,
     shift: int,
-    kept: _Boxes,
+    kept: RecordBoxes,
     claimed: _Claimed,
     suppressing: bool,
     held: NDArray[np.bool_],
