@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from shoal import methods
     from shoal.attacks import Outcome, attack
     from shoal.claim import Claim
-    from shoal.comparison import Compared, ComparedPoints, compare
+    from shoal.comparison import Compared, compare
     from shoal.errors import CannotCheck, NotVerified, SettingsError, ShoalError
     from shoal.frame import Frame
     from shoal.measure import Gaps, Unicity, k_gap, stretch_effort
@@ -45,11 +45,11 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
+# Type checkers need every public name written here and above, those of methods too.
 __all__ = [
     "CannotCheck",
     "Claim",
     "Compared",
-    "ComparedPoints",
     "Evaluation",
     "Frame",
     "Gaps",
@@ -93,35 +93,27 @@ __all__ = [
     "verify",
 ]
 
-# Imported on first use, so that `shoal --help` does not pay for numba, DuckDB and PROJ.
+# The modules of all names but the methods' classes, which the registry knows. They are imported on first use, so that
+# `shoal --help` does not pay for numba, DuckDB and PROJ.
 _HOME = {
     "CannotCheck": "errors",
     "Claim": "claim",
     "Compared": "comparison",
-    "ComparedPoints": "comparison",
     "Evaluation": "utility",
     "Frame": "frame",
     "Gaps": "measure",
-    "GeoIndistinguishability": "methods",
-    "Glove": "methods",
-    "KConcealment": "methods",
-    "KScale": "methods",
-    "KteHide": "methods",
     "Method": "methods",
     "NotVerified": "errors",
     "Outcome": "attacks",
-    "Promesse": "methods",
     "Published": "pipeline",
     "ReadOptions": "reading",
     "Release": "release",
     "Run": "run",
     "SettingsError": "errors",
-    "Shoal": "methods",
     "ShoalError": "errors",
     "Traces": "traces",
     "Trajectories": "trajectories",
     "Unicity": "measure",
-    "Uniform": "methods",
     "Verdict": "verifier",
     "attack": "attacks",
     "compare": "comparison",
@@ -145,9 +137,13 @@ _HOME = {
 def __getattr__(name: str) -> Any:
     if name == "methods":
         return importlib.import_module("shoal.methods")
-    if name not in _HOME:
-        raise AttributeError(f"module 'shoal' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"shoal.{_HOME[name]}"), name)
+    if name in _HOME:
+        return getattr(importlib.import_module(f"shoal.{_HOME[name]}"), name)
+    if name[:1].isupper():  # as classes are named; modules are not, and need no method to be imported
+        for method in importlib.import_module("shoal.methods").METHODS.values():
+            if method.__name__ == name:
+                return method
+    raise AttributeError(f"module 'shoal' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -5,39 +5,40 @@ from __future__ import annotations
 import gc
 import re
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from shoal.attacks.poi import poi_scores
 from shoal.errors import SettingsError
+from shoal.figures import Figure, Figured
 from shoal.interrupt import raise_if_asked
-from shoal.measure.precision import Precision, precision
-from shoal.memory import require_memory
-from shoal.methods import METHODS
-from shoal.reading import read, read_traces
+from shoal.measure.precision import precision
+from shoal.memory import human_bytes, require_memory
+from shoal.methods import METHODS, PointMethod
 from shoal.run import LOCAL
 from shoal.seen.pairs import Pairs, Track, open_pairs
 from shoal.tables import save_rows
 from shoal.traces import Traces
-from shoal.trajectories import Trajectories
-from shoal.utility import evaluate_pairs
+from shoal.utility import METRICS, Drawn, evaluate_pairs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from shoal.methods import Method
     from shoal.progress import Progress
     from shoal.reading.options import ReadOptions
+    from shoal.release import Release
     from shoal.run import Run
+    from shoal.trajectories import Trajectories
 
-__all__ = ["RAW", "Compared", "ComparedPoints", "Contest", "compare", "contests", "read_for", "save_table"]
+__all__ = ["RAW", "Compared", "Contest", "compare", "contests", "read_for", "save_comparison"]
 
 RAW = "raw"  # fixes as they are, the control of point methods
-_FEW_TRACES = 20  # to warm up with
+_FEW = 20  # people or traces to warm up with, and at least three times k
 _CLEAR_PEAK, _STATUS = Path("/proc/self/clear_refs"), Path("/proc/self/status")
 
 
@@ -54,57 +55,115 @@ class Contest:
         return None if self.method is None else self.method.among
 
     @property
+    def kind(self) -> type[Method]:
+        """The class of the method; raw data are read as point methods read them."""
+        return PointMethod if self.method is None else type(self.method)
+
+    @property
     def takes(self) -> str:
         """The kind of data that the run works on: samples or fixes."""
-        return "fixes" if self.method is None else self.method.takes
+        return self.kind.takes
+
+    def require(self, people: Trajectories | Traces, run: Run) -> None:
+        """Check that the run can work on these people, and fits into memory; raises otherwise."""
+        if self.method is None:
+            if not isinstance(people, Traces):
+                raise SettingsError(f"{RAW} is compared with methods of points only; read the data with read_traces")
+            return
+        self.method.require(people)
+        needed = self.method.estimate(people, run=run).memory_bytes
+        require_memory(needed, self.name, "leave it out of --methods or compare fewer people", limit=run.memory)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Compared:
-    """One line of the table of box methods: the claim, the precision, the time and the memory of one run.
+class Compared(Figured):
+    """One line of a comparison: the claim, the time and the figures of one run.
 
-    `peak_memory_bytes` is that of the whole process; None if the system does not report it.
+    `figures` depend on what is compared: the precision of boxes (see `shoal.measure.Precision`), or the scores of the
+    attack `poi` and the utility of points (see `shoal.Evaluation`). Each is an attribute too, e.g. `span_km_mean`.
+    `columns` say which of the values are saved and printed, and how. `seconds` is the time of `anonymize` alone; None
+    for raw data. `peak_memory_bytes` is that of the whole process; None if the system does not report it.
     """
 
     method: str
     k: int | None
     claim: str
-    precision: Precision
-    seconds: float
+    figures: Mapping[str, Any]
+    seconds: float | None
     peak_memory_bytes: int | None
+    columns: tuple[Figure, ...] = field(repr=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the line as it is saved: aggregates only."""
-        named = {"method": self.method, "k": self.k, "claim": self.claim}
-        return {**named, **asdict(self.precision), "seconds": self.seconds, "peak_memory_bytes": self.peak_memory_bytes}
+        return {column.name: getattr(self, column.name) for column in self.columns}
+
+    def printed(self) -> list[tuple[str, str]]:
+        """Return the line as it is printed: the header and the text of each column."""
+        values = self.to_dict()
+        return [(column.label, column.text(values)) for column in self.columns if column.label]
 
 
-@dataclass(frozen=True, kw_only=True)
-class ComparedPoints:
-    """One line of the table of point methods: privacy (places that are found again), utility, size and time of one run.
+class Judging(NamedTuple):
+    """How runs on one kind of data are judged: the columns of their table, and the function that measures a release.
 
-    See `shoal.Evaluation` and the attack `poi`. `seconds` is the time of `anonymize` alone, without reading, writing
-    and verifying. The scores are None if nobody stays anywhere.
+    `measure(people, release, drawn, run)` returns the figures of a run; the release is None for raw data.
     """
 
-    method: str
-    claim: str
-    fscore: float | None
-    precision: float | None
-    recall: float | None
-    spatial_error_m: float | None
-    query_distortion: float
-    query_distortion_low: float
-    query_distortion_high: float
-    compression: float
-    seconds: float | None
-    traces: int
-    records: int
-    points: int
+    columns: Callable[[], tuple[Figure, ...]]
+    measure: Callable[[Any, Any, Drawn, Run], dict[str, Any]]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the line as it is saved: aggregates only."""
-        return asdict(self)
+
+def _box_columns() -> tuple[Figure, ...]:
+    return (
+        Figure("method", "method"),
+        Figure("k", "k"),
+        Figure("claim", "claim"),
+        Figure("owner_cost", "owner cost", "{:,.0f}".format),
+        Figure("span_km_mean", "span", "{:.2f} km".format),
+        Figure("span_km_median", "median", "{:.2f} km".format),
+        Figure("duration_min_mean", "duration", "{:,.0f} min".format),
+        Figure("duration_min_median", "median", "{:,.0f} min".format),
+        Figure("suppressed", "suppressed", "{:.1%}".format),
+        Figure("seconds", "time", "{:.1f} s".format),
+        Figure("peak_memory_bytes", "peak memory", human_bytes, kind=int),
+    )
+
+
+def _point_columns() -> tuple[Figure, ...]:
+    return (
+        Figure("method", "method"),
+        Figure("claim"),
+        Figure("fscore", "F-score", "{:.2%}".format),
+        Figure("precision", "precision", "{:.1%}".format),
+        Figure("recall", "recall", "{:.1%}".format),
+        *(figure for metric in reversed(METRICS.values()) for figure in metric.compared),  # the last first, as ever
+        Figure("seconds"),  # saved here, but printed last
+        Figure("traces"),
+        Figure("records", "records", "{:,}".format),
+        Figure("points"),
+        Figure("seconds", "time", "{:.2f} s".format),
+    )
+
+
+def _box_figures(_people: Trajectories, release: Release, _drawn: Drawn, _run: Run) -> dict[str, Any]:
+    return asdict(precision(release))
+
+
+def _point_figures(traces: Traces, release: Release | None, drawn: Drawn, run: Run) -> dict[str, Any]:
+    if release is None:
+        pairs = Pairs(traces, Track(traces.offsets, traces.ms, traces.lng, traces.lat), np.arange(len(traces)))
+    else:
+        pairs = open_pairs(traces, release)
+    found = evaluate_pairs(pairs, queries=drawn.queries, seed=drawn.seed, run=run)
+    sizes = {"traces": found.traces, "records": found.records, "points": found.points}
+    return {**poi_scores(pairs, run=run).means(), **found.figures, **sizes}
+
+
+# How runs are judged, by what they work on.
+_JUDGED: dict[str, Judging] = {
+    "samples": Judging(_box_columns, _box_figures),
+    "fixes": Judging(_point_columns, _point_figures),
+}
 
 
 def contests(names: Sequence[str], ks: Sequence[int] = (2,)) -> list[Contest]:
@@ -123,7 +182,7 @@ def contests(names: Sequence[str], ks: Sequence[int] = (2,)) -> list[Contest]:
         raise SettingsError("name at least one method and one k: --methods shoal,k-scale --k 2,5")
     runs = [Contest(name, _method(name, k)) for k in dict.fromkeys(ks) for name in dict.fromkeys(names)]
     if len({contest.takes for contest in runs}) > 1:
-        points = [name for name, method in METHODS.items() if method.takes == "fixes"]
+        points = [name for name, method in METHODS.items() if method.takes == PointMethod.takes]
         raise SettingsError(
             f"methods of points ({', '.join(points)}, {RAW}) and of boxes are judged by different figures; "
             "compare them one after the other"
@@ -135,8 +194,7 @@ def read_for(
     runs: Sequence[Contest], source: Sequence[str | Path], options: ReadOptions, *, run: Run = LOCAL
 ) -> Trajectories | Traces:
     """Read what the methods of a comparison work on."""
-    reader = read_traces if runs[0].takes == "fixes" else read
-    return reader(list(source), options=options, run=run)
+    return runs[0].kind.read(list(source), options=options, run=run)
 
 
 def compare(
@@ -147,7 +205,7 @@ def compare(
     queries: int = 1000,
     seed: int = 0,
     run: Run = LOCAL,
-) -> list[Compared] | list[ComparedPoints]:
+) -> list[Compared]:
     """Run every method on the same people and measure the results; nothing is published.
 
     Parameters
@@ -165,7 +223,7 @@ def compare(
 
     Returns
     -------
-    list of Compared or ComparedPoints
+    list of Compared
         One line for each run, in the order of the runs. `seconds` is the time of `anonymize` alone, without reading,
         writing and verifying. Each method first runs on a few people, so that compiling is not part of it.
 
@@ -185,29 +243,24 @@ def compare(
     >>> lines[0].fscore, lines[1].fscore < 0.5
     (1.0, True)
     """
-    chosen = _chosen(runs, k)
+    chosen, drawn = _chosen(runs, k), Drawn(queries, seed)
     for contest in chosen:
-        if contest.method is None:
-            continue
-        contest.method.require(people)
-        needed = contest.method.estimate(people, run=run).memory_bytes
-        require_memory(needed, contest.name, "leave it out of --methods or compare fewer people", limit=run.memory)
-    lines: list[Any] = []
+        contest.require(people, run)
+    lines = []
     with run.stage("runs", len(chosen)) as advance:
         for contest in chosen:
-            within = replace(run, progress=_Prefixed(run.progress, f"{contest.name}, k = {contest.k}: "))
-            if isinstance(people, Traces):
-                lines.append(_measured_points(contest, people, queries, seed, run))
-            else:
-                lines.append(_measured(contest, people, within))
+            named = contest.name if contest.k is None else f"{contest.name}, k = {contest.k}"
+            lines.append(
+                _measured(contest, people, drawn, replace(run, progress=_Prefixed(run.progress, f"{named}: ")))
+            )
             raise_if_asked()
             advance(1)
     return lines
 
 
-def save_table(lines: Sequence[Compared] | Sequence[ComparedPoints], path: Path, *, overwrite: bool = False) -> None:
+def save_comparison(lines: Sequence[Compared], path: Path, *, overwrite: bool = False) -> None:
     """Save the table as CSV, JSON or Parquet, by its ending; the file appears whole or not at all."""
-    kinds = {"peak_memory_bytes": int} if isinstance(lines[0], Compared) else {}
+    kinds = {column.name: column.kind for column in lines[0].columns if column.kind}
     save_rows([line.to_dict() for line in lines], path, kinds=kinds, overwrite=overwrite)
 
 
@@ -244,68 +297,27 @@ def _variants(plain: str, kind: type[Method]) -> list[str]:
     return [f"{plain}:{word}" for word in kind.variants]
 
 
-def _measured(contest: Contest, people: Trajectories, run: Run) -> Compared:
-    method = contest.method
-    if method is None:
-        raise SettingsError(f"{RAW} is compared with methods of points only")
-    method.anonymize(_few(people, method.among or 2), run=replace(run, progress=LOCAL.progress))
-    gc.collect()
-    peak_known = _forget_peak()
-    started = time.perf_counter()
-    release = method.anonymize(people, run=run)
-    seconds = time.perf_counter() - started
+def _measured(contest: Contest, people: Trajectories | Traces, drawn: Drawn, run: Run) -> Compared:
+    judging, method = _JUDGED[contest.takes], contest.method
+    release = seconds = peak = None
+    if method is not None:
+        few = people.first(max(_FEW, 3 * (method.among or 0)))
+        method.anonymize(few, run=replace(run, progress=LOCAL.progress))
+        gc.collect()
+        peak_known = _forget_peak()
+        started = time.perf_counter()
+        release = method.anonymize(people, run=run)
+        seconds = time.perf_counter() - started
+        peak = _peak_bytes() if peak_known else None
     return Compared(
         method=contest.name,
         k=contest.k,
-        claim=str(release.claim),
-        precision=precision(release),
+        claim="none" if release is None else str(release.claim),
+        figures=judging.measure(people, release, drawn, run),
         seconds=seconds,
-        peak_memory_bytes=_peak_bytes() if peak_known else None,
+        peak_memory_bytes=peak,
+        columns=judging.columns(),
     )
-
-
-def _measured_points(contest: Contest, traces: Traces, queries: int, seed: int, run: Run) -> ComparedPoints:
-    pairs = Pairs(traces, Track(traces.offsets, traces.ms, traces.lng, traces.lat), np.arange(len(traces)))
-    claim, seconds = "none", None
-    quiet = replace(run, progress=LOCAL.progress)
-    if contest.method is not None:
-        contest.method.anonymize(_few_traces(traces), run=quiet)
-        started = time.perf_counter()
-        release = contest.method.anonymize(traces, run=quiet)
-        seconds = time.perf_counter() - started
-        pairs, claim = open_pairs(traces, release), str(release.claim)
-    found = evaluate_pairs(pairs, queries=queries, seed=seed, run=quiet)
-    return ComparedPoints(
-        method=contest.name,
-        claim=claim,
-        **poi_scores(pairs, run=quiet).means(),
-        spatial_error_m=found.spatial_error_m,
-        query_distortion=found.query_distortion,
-        query_distortion_low=found.query_distortion_low,
-        query_distortion_high=found.query_distortion_high,
-        compression=found.compression,
-        seconds=seconds,
-        traces=len(traces),
-        records=found.records,
-        points=found.points,
-    )
-
-
-def _few(people: Trajectories, k: int) -> Trajectories:
-    """Return the first 3·k people."""
-    n = min(len(people), 3 * k)
-    end = int(people.offsets[n])
-    columns = (people.t[:end], people.x[:end], people.y[:end])
-    return Trajectories(people.offsets[: n + 1], *columns, people.frame, people.labels[:n])
-
-
-def _few_traces(traces: Traces) -> Traces:
-    """Return the first traces."""
-    n = min(len(traces), _FEW_TRACES)
-    end = int(traces.offsets[n])
-    columns = traces.ms[:end], traces.lng[:end], traces.lat[:end]
-    people = int(traces.users[n - 1]) + 1
-    return Traces(traces.offsets[: n + 1], *columns, traces.users[:n], traces.labels[:people], traces.frame)
 
 
 def _forget_peak() -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal.errors import NotVerified, OutputError, SettingsError
+from shoal.errors import InputError, NotVerified, OutputError, SettingsError
 from shoal.folders import drop_kept, kept_folder, refuse_existing
 from shoal.interrupt import raise_if_asked
 from shoal.memory import require_memory
@@ -19,13 +19,11 @@ from shoal.methods import make_method
 from shoal.notebook import Displayed
 from shoal.publishing.ledger import open_book
 from shoal.publishing.stage import Outputs, refuse_form, stage
-from shoal.reading import read, read_traces
 from shoal.reading.account import Account
 from shoal.reading.options import read_options
 from shoal.reading.sources import expand
 from shoal.run import LOCAL
 from shoal.store import Folder
-from shoal.traces import Traces
 from shoal.verifier import MAX_SUPPRESSED, verify, with_measured_claim
 
 if TYPE_CHECKING:
@@ -37,6 +35,7 @@ if TYPE_CHECKING:
     from shoal.reading.options import ReadOptions
     from shoal.release import Release
     from shoal.run import Run
+    from shoal.traces import Traces
     from shoal.trajectories import Trajectories
     from shoal.verifier import Verdict
 
@@ -108,7 +107,7 @@ class Published(Displayed):
             "figures": self.figures(),
             "account": self.account.to_dict(),
             "estimate": asdict(self.estimate),
-            "verdict": self.verdict.to_dict() if self.verdict else None,
+            "verdict": None if self.verdict is None else self.verdict.to_dict(),
             "overlap": self.overlap.to_dict() if self.overlap else None,
             "notes": list(self.notes),
         }
@@ -151,7 +150,8 @@ def publish(
     overwrite, geo, compact
         Replace existing files; add the boxes as WGS84 polygons; write identical records once, with a count.
     seed
-        Make random draws repeatable, for research. The release then claims nothing: `none (research)`.
+        Make random draws repeatable, for research. Only `k-anonymity` is still claimed then; other claims become
+        `none (research)`.
     dry_run, resume
         Only read and estimate; keep finished work if the run is interrupted, and continue from it next time.
     options, **reading
@@ -177,12 +177,17 @@ def publish(
     >>> done.verdict.ok, str(done.release.claim)
     (True, 'k-anonymity(3)')
     """
+    if hasattr(source, "columns"):
+        raise InputError(
+            "publish reads files, since the verifier reads them again: write the frame to one first, or call "
+            "method.anonymize(shoal.from_pandas(frame)).write(path)"
+        )
     inputs = [source] if isinstance(source, str | Path) else list(source)
-    outputs = Outputs(
-        Path(path),
-        audit=_path(audit),
-        run_record=_path(run_record),
-        ledger=_path(ledger),
+    outputs = Outputs.at(
+        path,
+        audit=audit,
+        run_record=run_record,
+        ledger=ledger,
         allow_overlap=allow_overlap,
         overwrite=overwrite,
         geo=geo,
@@ -227,23 +232,12 @@ def publish_release(
     What a claim about windows says of leakage is measured first. A release that was read from a file is written as it
     is. The options are those of `publish`.
     """
-    outputs = Outputs(
-        Path(path),
-        audit=_path(audit),
-        run_record=_path(run_record),
-        overwrite=overwrite,
-        geo=geo,
-        compact=compact,
-    )
+    outputs = Outputs.at(path, audit=audit, run_record=run_record, overwrite=overwrite, geo=geo, compact=compact)
     with stage(with_measured_claim(release, run=run), outputs, seed=seed) as staged:
         if release.members is not None:
             k = release.claim.k or release.parameters.get("k")
             verify(release.members.people, staged.path, k=k, audit=staged.audit, run=run).raise_if_broken()
-        return staged.publish(overwrite=overwrite).renumbered()
-
-
-def _path(file: str | Path | None) -> Path | None:
-    return None if file is None else Path(file)
+        return staged.publish().renumbered()
 
 
 def _publish(
@@ -263,8 +257,7 @@ def _publish(
     _refuse_settings(outputs, chosen, options, seed=seed, resume=resume)
     run = replace(run, work_dir=run.work_dir or outputs.path.parent)
     with open_book(outputs.ledger, allow_overlap=outputs.allow_overlap) as book:
-        reader = read_traces if chosen.takes == "fixes" else read
-        people: Trajectories | Traces = reader(inputs, options=options, run=run)
+        people = chosen.read(inputs, options=options, run=run)
         refuse_form(outputs, chosen.claim, people.frame.crs, drawable=chosen.layout.drawable)
         account = people.account or Account(rows_read=0)
         estimate = _affordable(chosen, people, run)
@@ -282,7 +275,7 @@ def _publish(
                 staged_as(staged)
                 verdict = _verified(inputs, staged, release, chosen.among, options, run)
                 book.intend(release, staged.path, outputs.path)
-                published = staged.publish(overwrite=outputs.overwrite)
+                published = staged.publish()
             book.confirm()
     return Published(
         account=account,
@@ -338,25 +331,14 @@ def _refuse_settings(outputs: Outputs, chosen: Method, options: ReadOptions, *, 
 
 def _refuse_outputs(inputs: Sequence[str | Path], outputs: Outputs) -> None:
     """Check, before any work, that no output exists or is an input; only a ledger may exist."""
-    targets = outputs.files
-    written = [*targets, outputs.ledger] if outputs.ledger else targets
-    if len({path.absolute() for path in written}) < len(written) or _same_file(outputs.ledger, targets):
-        raise OutputError(
-            "the release, its manifest, the audit file, the run record and the ledger need different names"
-        )
     files = expand(inputs)
-    for target in written:
+    for target in [*outputs.files, *([outputs.ledger] if outputs.ledger else [])]:
         if any(target.exists() and target.samefile(file) for file in files):
             raise OutputError(f"{target.name} is an input; an input is never overwritten")
         folders = [Path(path).resolve() for path in inputs if Path(path).is_dir()]
         if any(folder in target.resolve().parents for folder in folders):
             raise OutputError(f"{target.name} lies in a folder that is read; put it elsewhere")
-    refuse_existing(targets, overwrite=outputs.overwrite)
-
-
-def _same_file(ledger: Path | None, targets: Sequence[Path]) -> bool:
-    """Return whether the ledger is one of the targets under another name."""
-    return ledger is not None and any(ledger.resolve() == path.resolve() for path in targets)
+    refuse_existing(outputs.files, overwrite=outputs.overwrite)
 
 
 def _affordable(method: Method, people: Trajectories | Traces, run: Run) -> Estimate:
@@ -372,7 +354,7 @@ def _finished_parts(
     method: Method, people: Trajectories | Traces, outputs: Outputs, run: Run, *, resume: bool
 ) -> Iterator[Run]:
     """Yield the run, with a store of finished parts if it should resume; the store is kept until all is published."""
-    if not resume or isinstance(people, Traces):
+    if not resume:
         drop_kept(run.scratch, outputs.path.name)
         yield run
         return
@@ -380,13 +362,13 @@ def _finished_parts(
         yield replace(run, store=Folder(folder))
 
 
-def _fingerprint(method: Method, people: Trajectories) -> str:
+def _fingerprint(method: Method, people: Trajectories | Traces) -> str:
     """Return a hash of all that finished parts depend on: the code, the method's settings and the samples."""
     digest = hashlib.sha256(f"{method.name} {method!r}".encode())
     for source in sorted(Path(__file__).parent.rglob("*.py")):
         digest.update(source.read_bytes())
-    for column in (people.offsets, people.t, people.x, people.y):
-        digest.update(np.ascontiguousarray(column).data)
+    for array in people.arrays:
+        digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()[:32]
 
 

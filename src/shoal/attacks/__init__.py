@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
-from shoal.attacks.covers import INTERSECT_COVERS
-from shoal.attacks.intersection import INTERSECTION
-from shoal.attacks.outcome import Attack, AttackSetting, Outcome
-from shoal.attacks.owner import OWNER
-from shoal.attacks.places import HOME_WORK, TOP_LOCATIONS
-from shoal.attacks.poi import POI
-from shoal.attacks.points import POINTS
+from shoal.attacks.outcome import ATTACKS, Attack, Outcome, register
 from shoal.attacks.target import Target, open_target
-from shoal.attacks.window import WINDOW
 from shoal.errors import CannotCheck, SettingsError
 from shoal.reading.options import ReadOptions, read_options
 from shoal.run import LOCAL, Run
 from shoal.seen.opened import open_release
 from shoal.seen.pairs import Pairs, open_pairs
 from shoal.trajectories import Trajectories
+
+# A new attack is a file with a declaration that is registered, and one line here. Its settings are added to the
+# signature of `attack`, for type checkers. `all` plays the attacks in this order.
+# isort: off
+from shoal.attacks.points import POINTS as POINTS
+from shoal.attacks.places import HOME_WORK as HOME_WORK, TOP_LOCATIONS as TOP_LOCATIONS
+from shoal.attacks.window import WINDOW as WINDOW
+from shoal.attacks.owner import OWNER as OWNER
+from shoal.attacks.covers import INTERSECT_COVERS as INTERSECT_COVERS
+from shoal.attacks.intersection import INTERSECTION as INTERSECTION
+from shoal.attacks.poi import POI as POI
+# isort: on
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +38,6 @@ if TYPE_CHECKING:
 __all__ = [
     "ATTACKS",
     "Attack",
-    "AttackSetting",
     "Outcome",
     "Pairs",
     "Target",
@@ -43,11 +47,9 @@ __all__ = [
     "open_release",
     "open_target",
     "play",
+    "register",
+    "setting_names",
 ]
-
-# The registry. To add an attack, write its file and add its name here.
-_DECLARED = (POINTS, TOP_LOCATIONS, HOME_WORK, WINDOW, OWNER, INTERSECT_COVERS, INTERSECTION, POI)
-ATTACKS: dict[str, Attack] = {one.name: one for one in _DECLARED}
 
 
 def attack(
@@ -64,12 +66,12 @@ def attack(
     other_audit: str | Path | pa.Table | None = None,
     points: int | None = None,
     locations: int | None = None,
-    tau_s: int | None = None,
-    epsilon_s: int | None = None,
+    tau: int | str | None = None,
+    epsilon: int | str | None = None,
     knows: Literal["victim", "everybody"] | None = None,
-    diameter_m: int | None = None,
-    stay_s: int | None = None,
-    match_m: int | None = None,
+    diameter: int | str | None = None,
+    stay: int | str | None = None,
+    match: int | str | None = None,
     options: ReadOptions | None = None,
     run: Run = LOCAL,
     **reading: Unpack[Reading],
@@ -91,8 +93,9 @@ def attack(
         The k that the release should keep, if the release does not state one.
     other, other_original, other_audit
         For `intersection`: a second release, the data it was made from (by default the same original) and its audit.
-    points, locations, tau_s, epsilon_s, knows, diameter_m, stay_s, match_m
-        Settings of single attacks; None for the default.
+    points, locations, tau, epsilon, knows, diameter, stay, match
+        Settings of single attacks; None for the default. A number is metres or seconds; text has a unit: `"200m"`,
+        `"1h"`.
     options, **reading
         The reading options that the release was made with, as an object or as keywords (`tz="Africa/Dakar"`).
     run
@@ -120,14 +123,15 @@ def attack(
     >>> outcome.rows[0]["success"], outcome.rows[0]["control"] > 0.9, outcome.rows[0]["candidates_min"] >= 3
     (0.0, True, True)
     """
-    entry = _entry(attack)
-    settings: dict[str, Any] = {"points": points, "locations": locations, "tau_s": tau_s, "epsilon_s": epsilon_s}
-    settings |= {"knows": knows, "diameter_m": diameter_m, "stay_s": stay_s, "match_m": match_m}
-    given = {name: value for name, value in settings.items() if value is not None}
-    strange = sorted((given.keys() - entry.settings.keys()) | (reading.keys() - ReadOptions.model_fields.keys()))
+    named: dict[str, Any] = {**locals(), **reading}
+    entry, settings = _entry(attack), setting_names()
+    given = {name: named[name] for name in settings if named.get(name) is not None}
+    fields = {name: named[name] for name in reading if name not in settings}
+    strange = sorted((given.keys() - entry.takes) | (fields.keys() - ReadOptions.model_fields.keys()))
     if strange:
         raise SettingsError(f"neither a setting of this attack nor a reading option: {', '.join(strange)}")
-    how: dict[str, Any] = {"options": read_options(options, **reading) if reading else options, "run": run}
+    given = entry.own(given)
+    how: dict[str, Any] = {"options": read_options(options, **fields) if fields else options, "run": run}
     if entry.on_traces:
         if isinstance(original, Trajectories):
             raise CannotCheck(f"the attack {attack} is about places and times as they are; give files, or Traces")
@@ -152,24 +156,30 @@ def play(
     strange = sorted(name for name, value in settings.items() if name not in entry.takes and value is not None)
     if strange:
         raise SettingsError(f"the attack {attack} has no setting {', '.join(strange)}")
-    given = {name: value for name, value in settings.items() if value is not None}
+    given = entry.own(settings)
     if entry.on_traces != isinstance(target, Pairs):
         raise CannotCheck(f"the attack {attack} is played on {'traces' if entry.on_traces else 'boxes'}; open those")
     if entry.needs_audit and isinstance(target, Target):
         target.require_audit(attack)
-    if entry.needs_other and "other" not in given:
-        raise CannotCheck(f"the attack {attack} needs a second release; give --other")
+    if entry.needs_other:
+        if settings.get("other") is None:
+            raise CannotCheck(f"the attack {attack} needs a second release; give --other")
+        given["other"] = settings["other"]
     return entry.run(target, victims=victims, seed=seed, run=run, **given)
 
 
-def known_attacks(target: Target, *, other: bool = False) -> list[str]:
-    """Return the attacks on boxes that can be played with the audit and the second release that are there."""
-    audit = target.own is not None
+def known_attacks(layout: str, *, audit: bool = False, other: bool = False) -> list[str]:
+    """Return the attacks on releases of a layout that can be played with or without an audit and a second release."""
     return [
         name
         for name, entry in ATTACKS.items()
-        if not entry.on_traces and (audit or not entry.needs_audit) and (other or not entry.needs_other)
+        if entry.layouts[0] == layout and (audit or not entry.needs_audit) and (other or not entry.needs_other)
     ]
+
+
+def setting_names() -> list[str]:
+    """Return the names of the settings of all attacks."""
+    return list(dict.fromkeys(name for entry in ATTACKS.values() for name in entry.settings.model_fields))
 
 
 def _entry(attack: str) -> Attack:

@@ -8,11 +8,12 @@ import numpy as np
 
 from shoal.attacks.features import box_costs
 from shoal.attacks.knowledge import anyone, percent, promised
-from shoal.attacks.outcome import Attack, Outcome, rate
+from shoal.attacks.outcome import Attack, Outcome, rate, register
 from shoal.attacks.target import draw_victims
 from shoal.intervals import Z95
+from shoal.lists import offsets_of
 from shoal.run import LOCAL, Run
-from shoal.seen.arrays import blocks, distinct, spread, starts_of
+from shoal.seen.arrays import blocks, distinct, spread
 from shoal.seen.cover import cover_pairs
 from shoal.streams import Stream, draw_from
 
@@ -89,16 +90,16 @@ def intersections(
     """
     people, matcher = target.published, target.matcher
     who, records = np.unique(users, return_counts=True)
-    ends, counts = starts_of(records), people.counts[who]
+    ends, counts = offsets_of(records), people.counts[who]
     limits = np.iinfo(np.int64)
     bounds = np.empty((int(counts.sum()), 6), dtype=np.int64)
     bounds[:, 0::2], bounds[:, 1::2] = limits.min, limits.max
-    place = starts_of(counts)
+    place = offsets_of(counts)
     for part in blocks(counts * records):
         pairs = slice(int(ends[part.start]), int(ends[part.stop]))
         n = people.counts[users[pairs]]
         pair = spread(n)
-        step = np.arange(len(pair)) - starts_of(n)[:-1][pair]
+        step = np.arange(len(pair)) - offsets_of(n)[:-1][pair]
         rows = people.offsets[users[pairs]][pair] + step
         box = matcher.find(kinds[pairs][pair], people.t[rows], people.x[rows], people.y[rows])
         held = box >= 0
@@ -116,12 +117,12 @@ def _row(
     """Compare the intersections with the victims' own records."""
     counts, own = intersections(target, drawn, _own_kinds(target, drawn))
     _, met = intersections(target, users, kinds)
-    ends = starts_of(counts)[:-1]
+    ends = offsets_of(counts)[:-1]
     before, after = (np.add.reduceat(box_costs(boxes), ends) / counts for boxes in (own, met))
     left = after / before
     reach = Z95 * left.std() / np.sqrt(len(left))
     people = np.add.reduceat(
-        target.records.unique.weights[kinds], starts_of(np.unique(users, return_counts=True)[1])[:-1]
+        target.records.unique.weights[kinds], offsets_of(np.unique(users, return_counts=True)[1])[:-1]
     )
     return {
         "victims": len(drawn),
@@ -165,9 +166,11 @@ def _messages(rows: list[dict[str, Any]]) -> tuple[str, ...]:
     return (said, chance + " Only somebody who knows a person's whole trajectory can find these records.")
 
 
-INTERSECT_COVERS = Attack(
-    "intersect-covers",
-    intersect_covers_attack,
-    "which records the victim is in, and intersects them",
-    needs_audit=True,
+INTERSECT_COVERS = register(
+    Attack(
+        "intersect-covers",
+        intersect_covers_attack,
+        "which records the victim is in, and intersects them",
+        needs_audit=True,
+    )
 )

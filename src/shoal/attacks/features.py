@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from shoal.seen.arrays import blocks, distinct, spread, starts_of
+from shoal.lists import offsets_of
+from shoal.seen.arrays import blocks, distinct, spread
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -65,9 +66,9 @@ def victim_features(people: Original, records: Records, users: NDArray[np.int64]
     """
     counts = np.unique(users, return_counts=True)[1]
     work = (
-        np.add.reduceat(people.counts[users] + records.counts[kinds], starts_of(counts)[:-1]) if len(users) else counts
+        np.add.reduceat(people.counts[users] + records.counts[kinds], offsets_of(counts)[:-1]) if len(users) else counts
     )
-    ends = starts_of(counts)
+    ends = offsets_of(counts)
     parts = [
         _described(people, records, users, kinds, slice(ends[b.start], ends[b.stop])) for b in blocks(work, _SAMPLES)
     ]
@@ -92,7 +93,7 @@ def lay_out(people: Original, records: Records, users: NDArray[np.int64], kinds:
     """Lay out pairs of a user and a record that covers them two-way."""
     counts, sizes = people.counts[users], records.counts[kinds]
     pair = spread(counts)
-    rows = np.arange(len(pair)) + (people.offsets[users] - starts_of(counts)[:-1])[pair]
+    rows = np.arange(len(pair)) + (people.offsets[users] - offsets_of(counts)[:-1])[pair]
     points = (people.t[rows].astype(np.int64), people.x[rows].astype(np.int64), people.y[rows].astype(np.int64))
     boxes, of_box = records.boxes[records.rows(kinds)].astype(np.int64), spread(sizes)
     low = int(boxes[:, 0].min(initial=0))
@@ -101,7 +102,7 @@ def lay_out(people: Original, records: Records, users: NDArray[np.int64], kinds:
     # All samples of the user are in the record: each is in the last box that starts no later.
     box = np.searchsorted(starts, pair * span + np.clip(points[0] - low, 0, span - 1), side="right") - 1
     held = np.bincount(box, minlength=len(boxes))
-    first = starts_of(held)[:-1]
+    first = offsets_of(held)[:-1]
     bounds = [edge.reduceat(axis, first) for axis in points for edge in (np.minimum, np.maximum)]
     return Laid(counts, sizes, points, box, boxes, of_box, held, first, np.stack(bounds, axis=1))
 
@@ -147,7 +148,7 @@ def _counts(laid: Laid) -> Features:
     """Count the boxes, and describe how the user's samples are spread over them."""
     mean = laid.counts / laid.sizes
     spread_out = np.sqrt(np.maximum(laid.per_box(laid.held**2) - mean**2, 0)) / mean
-    most = np.maximum.reduceat(laid.held, starts_of(laid.sizes)[:-1])
+    most = np.maximum.reduceat(laid.held, offsets_of(laid.sizes)[:-1])
     return {
         "boxes": np.log(laid.sizes),
         "single": laid.per_box(laid.held == 1),
@@ -166,7 +167,7 @@ def _faces(laid: Laid) -> Features:
     """Return the shares of the boxes' faces, in time and in space, that the user's samples touch."""
     touched = _touched(laid)
     in_time, in_space = touched[:, :2].mean(axis=1), touched[:, 2:].mean(axis=1)
-    last = starts_of(laid.sizes)[1:] - 1
+    last = offsets_of(laid.sizes)[1:] - 1
     return {
         "faces_time": laid.per_box(in_time),
         "faces_space": laid.per_box(in_space),
@@ -174,7 +175,7 @@ def _faces(laid: Laid) -> Features:
         "faces_space_by_sample": laid.per_sample(in_space),
         "faces_time_each": laid.per_box(in_time / laid.held),
         "faces_space_each": laid.per_box(in_space / laid.held),
-        "ends": touched[starts_of(laid.sizes)[:-1], 0] + touched[last, 1].astype(np.float64),
+        "ends": touched[offsets_of(laid.sizes)[:-1], 0] + touched[last, 1].astype(np.float64),
     }
 
 

@@ -10,12 +10,14 @@ import pyarrow.compute as pc
 
 from shoal.attacks.knowledge import anyone, first_known, percent, promised, shuffled
 from shoal.attacks.matching import count_people
-from shoal.attacks.outcome import Attack, AttackSetting, Outcome, crowd, rate
+from shoal.attacks.outcome import Attack, Outcome, crowd, rate, register
+from shoal.attacks.points import PointsSettings
 from shoal.attacks.target import draw_victims
-from shoal.errors import CannotCheck, SettingsError
+from shoal.errors import CannotCheck
 from shoal.jit import jit
+from shoal.lists import offsets_of
 from shoal.run import LOCAL, Run
-from shoal.seen.arrays import blocks, distinct, spread, starts_of
+from shoal.seen.arrays import blocks, distinct, spread
 from shoal.seen.index import covering, index_rarest
 from shoal.streams import Stream, draw_from
 
@@ -45,7 +47,7 @@ class _Side(NamedTuple):
     kinds: NDArray[np.int64]
 
 
-class _Boxes(NamedTuple):
+class _PublishedBoxes(NamedTuple):
     """Boxes of records in granules of `cell_m` metres and `slot_s` seconds; the data lasts from `start` to `end`, s."""
 
     offsets: Ints
@@ -89,8 +91,6 @@ def intersection_attack(
     after intersecting them. Control: the points in raw data. Both releases need the same CRS.
     Cost: besides the searches, a pass over both records for each pair of candidates of a victim.
     """
-    if points is not None and points < 1:
-        raise SettingsError("the adversary must know at least one point; give e.g. --points 4")
     if target.grid.crs != other.grid.crs:
         raise CannotCheck("the two releases are in different CRS, so their boxes can't be intersected")
     chance = draw_from(seed, Stream.TWO_RELEASES)
@@ -134,7 +134,9 @@ def _side(target: Target, people: NDArray[np.int64], chosen: NDArray[np.int64], 
     found = covering(target.people, index, people[order], run=run)
     person = order[np.searchsorted(people[order], found.user)]
     by_person = np.lexsort((found.record, person))
-    return _Side(target, people[chosen], starts_of(np.bincount(person, minlength=len(people))), found.record[by_person])
+    return _Side(
+        target, people[chosen], offsets_of(np.bincount(person, minlength=len(people))), found.record[by_person]
+    )
 
 
 def _untold(sides: list[_Side], chosen: NDArray[np.int64]) -> float:
@@ -171,14 +173,14 @@ def _row(sides: list[_Side], known: list[KnownPoints], n_people: int, run: Run) 
 
 
 def _sums(offsets: NDArray[np.int64], values: NDArray[np.int64]) -> NDArray[np.int64]:
-    return np.diff(starts_of(values)[offsets])
+    return np.diff(offsets_of(values)[offsets])
 
 
 def _people_of(side: _Side) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the people of each kind: (offsets, people)."""
     person = spread(np.diff(side.offsets))
     counts = np.bincount(side.kinds, minlength=len(side.target.records.unique))
-    return starts_of(counts), person[np.argsort(side.kinds, kind="stable")]
+    return offsets_of(counts), person[np.argsort(side.kinds, kind="stable")]
 
 
 def _together(
@@ -191,21 +193,21 @@ def _together(
     for (edges, people), (offsets, kinds) in zip(by_kind, found, strict=True):
         size = np.diff(edges)[kinds]
         entry = spread(size)
-        rows = np.arange(len(entry)) + (edges[kinds] - starts_of(size)[:-1])[entry]
+        rows = np.arange(len(entry)) + (edges[kinds] - offsets_of(size)[:-1])[entry]
         pairs.append(distinct(spread(np.diff(offsets))[entry] * n_people + people[rows]))
     both = np.intersect1d(pairs[0], pairs[1], assume_unique=True)
     return np.bincount(both // n_people, minlength=len(found[0][0]) - 1)
 
 
-def _boxes(target: Target) -> _Boxes:
+def _boxes(target: Target) -> _PublishedBoxes:
     records, slot_s = target.records.unique, target.grid.slot_s
     t = records.boxes[records.sound[spread(records.counts)]][:, :2]
     start, end = int(t[:, 0].min()) * slot_s, (int(t[:, 1].max()) + 1) * slot_s
-    return _Boxes(records.offsets, records.boxes, records.sound, target.grid.cell_m, slot_s, start, end)
+    return _PublishedBoxes(records.offsets, records.boxes, records.sound, target.grid.cell_m, slot_s, start, end)
 
 
 def _linked(
-    boxes: list[_Boxes],
+    boxes: list[_PublishedBoxes],
     found: list[tuple[NDArray[np.int64], NDArray[np.int64]]],
     weights: list[NDArray[np.int64]],
     run: Run,
@@ -245,7 +247,7 @@ def _linked(
 
 
 @jit
-def _all_meet(one: _Boxes, other: _Boxes, a: int, b: int, start: int, end: int) -> bool:
+def _all_meet(one: _PublishedBoxes, other: _PublishedBoxes, a: int, b: int, start: int, end: int) -> bool:
     """Return whether every box of record a that lies in the period meets a box of record b of the other release."""
     j = other.offsets[b]
     last = other.offsets[b + 1]
@@ -273,7 +275,7 @@ def _all_meet(one: _Boxes, other: _Boxes, a: int, b: int, start: int, end: int) 
 
 @jit
 def _links(
-    one: _Boxes, other: _Boxes, first: _Lists, second: _Lists, victims: tuple[int, int], rule: _Rule
+    one: _PublishedBoxes, other: _PublishedBoxes, first: _Lists, second: _Lists, victims: tuple[int, int], rule: _Rule
 ) -> tuple[Ints, Ints]:
     """Return the pairs of candidates of victims first…last-1, by their places in the lists, that may be one person."""
     start, end = rule.start, rule.end
@@ -329,7 +331,7 @@ def _common_boxes(sides: list[_Side], chosen: NDArray[np.int64], victims: NDArra
     people = sides[0].target.published
     n = first * second * people.counts[victims]
     who = spread(n)
-    place = np.arange(len(who)) - starts_of(n)[:-1][who]
+    place = np.arange(len(who)) - offsets_of(n)[:-1][who]
     place, sample = np.divmod(place, people.counts[victims][who])
     row = people.offsets[victims][who] + sample
     held, boxes = np.ones(len(who), dtype=bool), []
@@ -383,10 +385,12 @@ def _messages(row: dict[str, Any], figures: dict[str, Any]) -> tuple[str, ...]:
     return tuple(said)
 
 
-INTERSECTION = Attack(
-    "intersection",
-    intersection_attack,
-    "a few random samples, and a second release",
-    {"points": AttackSetting("How many samples are known; by default several numbers.")},
-    needs_other=True,
+INTERSECTION = register(
+    Attack(
+        "intersection",
+        intersection_attack,
+        "a few random samples, and a second release",
+        PointsSettings,
+        needs_other=True,
+    )
 )

@@ -10,7 +10,8 @@ import numpy as np
 from shoal.attacks.matching import KnownPoints
 from shoal.attacks.outcome import crowd, rate
 from shoal.errors import CannotCheck
-from shoal.seen.arrays import spread, starts_of
+from shoal.lists import offsets_of
+from shoal.seen.arrays import spread
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,7 +39,7 @@ def anyone(target: Target) -> NDArray[np.int64]:
 def shuffled(people: Original, users: NDArray[np.int64], chance: np.random.Generator) -> KnownPoints:
     """Return the samples of these users, each user's in random order."""
     counts = people.counts[users]
-    offsets, which = starts_of(counts), spread(counts)
+    offsets, which = offsets_of(counts), spread(counts)
     rows = np.arange(len(which)) + (people.offsets[users] - offsets[:-1])[which]
     rows = rows[np.lexsort((chance.random(len(rows)), which))]
     return KnownPoints(offsets, people.t[rows], people.x[rows], people.y[rows])
@@ -54,7 +55,7 @@ def first_known(known: KnownPoints, most: int) -> KnownPoints:
     place = np.arange(len(known.t)) - known.offsets[:-1][spread(np.diff(known.offsets))]
     kept = place < most
     counts = np.minimum(np.diff(known.offsets), most)
-    return KnownPoints(starts_of(counts), known.t[kept], known.x[kept], known.y[kept])
+    return KnownPoints(offsets_of(counts), known.t[kept], known.x[kept], known.y[kept])
 
 
 def row_of(target: Target, people: NDArray[np.int64], control: NDArray[np.int64]) -> dict[str, Any]:

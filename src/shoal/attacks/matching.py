@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from shoal.errors import TooLarge
+from shoal.lists import offsets_of
 from shoal.run import LOCAL, Run
-from shoal.seen.arrays import blocks, spread, starts_of
+from shoal.seen.arrays import blocks, spread
 from shoal.seen.index import holders, index_boxes
 from shoal.seen.records import Records
 
@@ -149,7 +150,7 @@ class PlaceMatcher:
                 bits = np.bitwise_and.reduce([self._held[place] for place in places[start:stop]])
                 found.append(np.flatnonzero(np.unpackbits(bits)[: len(self.weights)]))
                 counts[query] = len(found[-1])
-        return starts_of(counts), np.concatenate(found)
+        return offsets_of(counts), np.concatenate(found)
 
     def _look_up(self, places: list[tuple[int, ...]], run: Run) -> None:
         """Find the kinds that hold each place, some places at a time."""
@@ -195,7 +196,7 @@ class SampleMatcher:
             at = rarest[part]
             n = last[at] - first[at]
             query = some[part][spread(n)]
-            rows = np.arange(len(query)) + (first[at] - starts_of(n)[:-1])[spread(n)]
+            rows = np.arange(len(query)) + (first[at] - offsets_of(n)[:-1])[spread(n)]
             user = np.searchsorted(self._offsets, order[rows], side="right") - 1
             for step in range(int(np.diff(known.offsets)[some[part]].max(initial=0))):
                 asked = np.minimum(known.offsets[query] + step, known.offsets[query + 1] - 1)
@@ -203,7 +204,7 @@ class SampleMatcher:
                 query, user = query[has], user[has]
             counts += np.bincount(query, minlength=len(counts))
             found.append(user[np.lexsort((user, query))])
-        return starts_of(counts), np.concatenate([np.empty(0, np.int64), *found])
+        return offsets_of(counts), np.concatenate([np.empty(0, np.int64), *found])
 
     def find(self, kind: NDArray[np.int64], t: NDArray[Any], x: NDArray[Any], y: NDArray[Any]) -> NDArray[np.int64]:
         """Return for each row the sample of the user that equals the point; -1 if there is none."""

@@ -1,4 +1,4 @@
-"""The declaration of an attack, and its outcome: how often the adversary won, in the release and in raw data."""
+"""The declaration of an attack, the registry, and the outcome: how often the adversary won, also in raw data."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ import numpy as np
 
 from shoal.intervals import wilson
 from shoal.notebook import Displayed
+from shoal.settings import Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
 
-__all__ = ["Attack", "AttackSetting", "Outcome", "crowd", "rate"]
+__all__ = ["ATTACKS", "Attack", "NoSettings", "Outcome", "crowd", "rate", "register"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -65,17 +66,8 @@ class Outcome(Displayed):
         }
 
 
-@dataclass(frozen=True)
-class AttackSetting:
-    """A setting of an attack; the command line makes a flag of it, with the one line `help` for `--help`.
-
-    A setting in metres or seconds (`unit`: m or s) may be given as text on the command line, such as 200m or 6h; its
-    name ends with the unit, its flag does not. `kind` is the type of any other setting.
-    """
-
-    help: str
-    unit: str = ""
-    kind: Any = int
+class NoSettings(Settings):
+    """The settings of an attack that has none of its own."""
 
 
 @dataclass(frozen=True)
@@ -83,15 +75,18 @@ class Attack:
     """The declaration of an attack; the registry, the command line and the errors are derived from it.
 
     `run(target, *, victims, seed, run, **settings)` plays the adversary. `knows` says what the adversary knows, in
-    plain words; `settings` are those that `run` takes besides the common ones. `needs_audit` and `needs_other` say that
-    it can't be played without the audit file or a second release. `on_traces` says that it uses places and times as
-    they are: it is played on a `Pairs` of traces and published points; other attacks are played on a `Target` of boxes.
+    plain words. `settings` is the class of the settings that `run` takes besides the common ones, as plain numbers.
+    `layouts` are those of the releases that it can be played on; `all` plays it on the first of them. `needs_audit`
+    and `needs_other` say that it can't be played without the audit file or a second release. `on_traces` says that it
+    uses places and times as they are: it is played on a `Pairs` of traces and published points; other attacks are
+    played on a `Target` of boxes.
     """
 
     name: str
     run: Callable[..., Outcome]
     knows: str
-    settings: dict[str, AttackSetting] = field(default_factory=dict)
+    settings: type[Settings] = NoSettings
+    layouts: tuple[str, ...] = ("boxes",)
     needs_audit: bool = False
     needs_other: bool = False
     on_traces: bool = False
@@ -99,7 +94,21 @@ class Attack:
     @property
     def takes(self) -> set[str]:
         """The names of what `run` takes besides the common settings: its own and, if it needs one, the other target."""
-        return {*self.settings, "other"} if self.needs_other else set(self.settings)
+        return {*self.settings.model_fields, "other"} if self.needs_other else {*self.settings.model_fields}
+
+    def own(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return this attack's settings among some values, checked, as plain numbers, and with the defaults."""
+        given = {name: value for name, value in values.items() if value is not None}
+        return self.settings(**{name: given[name] for name in self.settings.model_fields if name in given}).model_dump()
+
+
+ATTACKS: dict[str, Attack] = {}
+
+
+def register(attack: Attack) -> Attack:
+    """Register an attack, so that `shoal.attack` and the command line know it."""
+    ATTACKS[attack.name] = attack
+    return attack
 
 
 def rate(name: str, successes: float, trials: int) -> dict[str, float | None]:

@@ -9,15 +9,15 @@ import numpy as np
 from shoal.attacks.features import victim_features
 from shoal.attacks.knowledge import anyone, percent, promised
 from shoal.attacks.matching import KnownPoints
-from shoal.attacks.outcome import Attack, AttackSetting, Outcome, crowd, rate
+from shoal.attacks.outcome import Attack, Outcome, crowd, rate, register
 from shoal.attacks.posterior import Choices, contrasts, effective_sizes, expected_hits, held_out_scores, posterior
 from shoal.attacks.rivals import rival_features
 from shoal.attacks.target import draw_victims
-from shoal.errors import SettingsError
-from shoal.lists import take_lists
+from shoal.lists import offsets_of, take_lists
 from shoal.run import LOCAL, Run
-from shoal.seen.arrays import spread, starts_of
+from shoal.seen.arrays import spread
 from shoal.seen.cover import cover_pairs
+from shoal.settings import Settings, setting
 from shoal.streams import Stream, draw_from
 
 if TYPE_CHECKING:
@@ -74,8 +74,6 @@ def owner_attack(
     1/k (k-anonymity, k-concealment) is beaten beyond chance. Cost: a search of the records of some 2,000 people, passes
     over these records and, with `everybody`, over all people they cover; it does not grow with the crowd.
     """
-    if knows not in ("victim", "everybody"):
-        raise SettingsError("the adversary knows the victim or everybody; give --knows victim or --knows everybody")
     target.require_audit("owner")
     with run.stage("attack owner", 3) as advance:
         drawn, game = _play(target, victims, seed, run)
@@ -110,7 +108,7 @@ def _play(target: Target, victims: int, seed: int, run: Run) -> tuple[NDArray[np
     fold = np.where(np.isin(found, drawn), chance.permutation(len(found)) % _FOLDS, -1)
     own = target.own if target.own is not None else np.full(len(target.people), -1)
     truth = target.records.groups[own[users]] == kinds
-    choices = Choices(starts_of(counts), target.records.unique.weights[kinds])
+    choices = Choices(offsets_of(counts), target.records.unique.weights[kinds])
     return drawn, _Game(users, kinds, truth, choices, fold)
 
 
@@ -199,10 +197,12 @@ def _messages(target: Target, rows: list[dict[str, Any]], figures: dict[str, Any
     return tuple(said)
 
 
-OWNER = Attack(
-    "owner",
-    owner_attack,
-    "the victim's whole trajectory, and our code",
-    {"knows": AttackSetting("Whose samples are known; by default only the victim's.", kind=Knowledge)},
-    needs_audit=True,
+class OwnerSettings(Settings):
+    """The settings of the attack `owner`."""
+
+    knows: Knowledge = setting("victim", help="Whose samples are known; by default only the victim's.")
+
+
+OWNER = register(
+    Attack("owner", owner_attack, "the victim's whole trajectory, and our code", OwnerSettings, needs_audit=True)
 )

@@ -11,11 +11,13 @@ import pyarrow.compute as pc
 from shoal.arrow import from_arrow_array, to_arrow_array
 from shoal.attacks.knowledge import anyone, percent, promised, row_of
 from shoal.attacks.matching import KnownPoints, PlaceMatcher, SampleMatcher, axes_of, count_people, pack, unpack
-from shoal.attacks.outcome import Attack, AttackSetting, Outcome, rate
+from shoal.attacks.outcome import Attack, Outcome, rate, register
 from shoal.attacks.target import draw_victims
-from shoal.errors import CannotCheck, SettingsError, TooLarge
+from shoal.errors import CannotCheck, TooLarge
+from shoal.lists import offsets_of
 from shoal.run import LOCAL, Run
-from shoal.seen.arrays import fresh, spread, starts_of
+from shoal.seen.arrays import fresh, spread
+from shoal.settings import Settings, setting
 from shoal.streams import Stream, draw_from
 
 if TYPE_CHECKING:
@@ -42,8 +44,8 @@ class _Visits(NamedTuple):
         """Return the first `most` cells of these users, without times (slot 0)."""
         counts = np.minimum(np.diff(self.offsets)[users], most)
         which = spread(counts)
-        rows = np.arange(len(which)) + (self.offsets[users] - starts_of(counts)[:-1])[which]
-        return KnownPoints(starts_of(counts), np.zeros(len(rows), dtype=np.int64), self.x[rows], self.y[rows])
+        rows = np.arange(len(which)) + (self.offsets[users] - offsets_of(counts)[:-1])[which]
+        return KnownPoints(offsets_of(counts), np.zeros(len(rows), dtype=np.int64), self.x[rows], self.y[rows])
 
     def cells(self, most: int) -> NDArray[np.int64]:
         """Return everybody's first `most` cells as numbers, a column each; the least int64 where a user has fewer."""
@@ -64,8 +66,6 @@ def top_locations_attack(
     `control_ranked`: users whose own most visited cells are the same, which is the attack of the literature. Of a
     victim with fewer cells all are known. Cost: a sort of everybody's cells; a search per victim and row.
     """
-    if locations is not None and locations < 1:
-        raise SettingsError("the adversary must know at least one place; give e.g. --locations 3")
     chance = draw_from(seed, Stream.TOP_LOCATIONS)
     drawn = draw_victims(anyone(target), victims, chance)
     people, boxes = target.people, target.records.unique.boxes
@@ -144,11 +144,11 @@ class _Clock(NamedTuple):
     office: NDArray[np.bool_]
 
     def hours(self, boxes: NDArray[Any]) -> NDArray[np.int64]:
-        """Return the categories of each box: from 0 (night) to 1 (office), or only one; from 1 to 0 if in neither."""
+        """Return the first and the last category of each box: 0 is night, 1 is office hours; (1, 0) if neither."""
         low, high = (boxes[:, column].astype(np.int64) - self.first for column in (0, 1))
         low, high = np.clip(low, 0, len(self.night)), np.clip(high + 1, 0, len(self.night))
         any_night, any_office = (
-            before[np.maximum(low, high)] > before[low] for before in (starts_of(self.night), starts_of(self.office))
+            before[np.maximum(low, high)] > before[low] for before in (offsets_of(self.night), offsets_of(self.office))
         )
         return np.stack([np.where(any_night, 0, 1), np.where(any_office, 1, 0)], axis=1)
 
@@ -199,12 +199,12 @@ def _seen(people: Original, category: NDArray[np.int64], samples: NDArray[np.boo
 def _visits(seen: _Seen, n_users: int) -> _Visits:
     """Return the cells of each user, those with most samples first."""
     order = np.lexsort((-seen.times, seen.user))  # stable: ties stay sorted by place
-    return _Visits(starts_of(np.bincount(seen.user, minlength=n_users)), seen.x[order], seen.y[order])
+    return _Visits(offsets_of(np.bincount(seen.user, minlength=n_users)), seen.x[order], seen.y[order])
 
 
 def _cell_matcher(seen: _Seen, n_users: int) -> SampleMatcher:
     """Return a matcher of raw samples by cell and category instead of time."""
-    return SampleMatcher(starts_of(np.bincount(seen.user, minlength=n_users)), seen.category, seen.x, seen.y)
+    return SampleMatcher(offsets_of(np.bincount(seen.user, minlength=n_users)), seen.category, seen.x, seen.y)
 
 
 def _as_many(cells: NDArray[np.int64], among: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -216,10 +216,18 @@ def _as_many(cells: NDArray[np.int64], among: NDArray[np.int64]) -> NDArray[np.i
     return many
 
 
-TOP_LOCATIONS = Attack(
-    "top-locations",
-    top_locations_attack,
-    "the cells where the victim is most often, without times",
-    {"locations": AttackSetting("How many places are known; by default 1 to 5.")},
+class TopLocationsSettings(Settings):
+    """The settings of the attack `top-locations`."""
+
+    locations: int | None = setting(None, help="How many places are known; by default 1 to 5.", ge=1)
+
+
+TOP_LOCATIONS = register(
+    Attack(
+        "top-locations",
+        top_locations_attack,
+        "the cells where the victim is most often, without times",
+        TopLocationsSettings,
+    )
 )
-HOME_WORK = Attack("home-work", home_work_attack, "where the victim lives and works, to the cell")
+HOME_WORK = register(Attack("home-work", home_work_attack, "where the victim lives and works, to the cell"))

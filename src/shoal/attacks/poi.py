@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.attacks.knowledge import percent
-from shoal.attacks.outcome import Attack, AttackSetting, Outcome, rate
-from shoal.errors import CannotCheck, SettingsError
-from shoal.kernels.geodesy import places as geocentric_places
+from shoal.attacks.outcome import Attack, Outcome, rate, register
+from shoal.errors import CannotCheck
+from shoal.kernels.geodesy import in_space
 from shoal.kernels.stays import FoundStays, StayRule, find_stays, match_places, merge_stays
 from shoal.kernels.tracks import SpaceTracks
 from shoal.lists import even_ranges, offsets_of, take_lists
 from shoal.run import LOCAL, Run
+from shoal.settings import Settings, setting
+from shoal.units import Metres, Seconds  # noqa: TC001  pydantic needs them
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,20 +60,21 @@ def poi_attack(
     *,
     victims: int = 1000,  # noqa: ARG001  all traces are attacked: it is cheap
     seed: int = 0,  # noqa: ARG001  nothing is drawn
-    diameter_m: int = DIAMETER_M,
-    stay_s: int = STAY_S,
-    match_m: int = MATCH_M,
+    diameter: int = DIAMETER_M,
+    stay: int = STAY_S,
+    match: int = MATCH_M,
     run: Run = LOCAL,
 ) -> Outcome:
     """Look in the release for the places where people stay.
 
-    A stay is a run of fixes within `diameter_m` for at least `stay_s`; stays near each other are one place. Places
-    found in a record are matched with those of the trace it was made of, within `match_m`. Output: precision, recall
-    and F-score (Promesse, Def. 2-4), the mean over traces that have places. `success` is the share of these traces for
-    which at least one place was found. The control finds all places: it is the same extraction on the raw data.
+    A stay is a run of fixes within `diameter` metres for at least `stay` seconds; stays near each other are one place.
+    Places found in a record are matched with those of the trace it was made of, within `match` metres. Output:
+    precision, recall and F-score (Promesse, Def. 2-4), the mean over traces that have places. `success` is the share of
+    these traces for which at least one place was found. The control finds all places: it is the same extraction on the
+    raw data.
     Guarantee: deterministic. Cost: linear in the number of fixes.
     """
-    settings = {"diameter_m": diameter_m, "stay_s": stay_s, "match_m": match_m}
+    settings = {"diameter_m": diameter, "stay_s": stay, "match_m": match}
     scores = poi_scores(pairs, **settings, run=run)
     with_places = scores.real > 0
     n = int(with_places.sum())
@@ -114,8 +117,6 @@ def poi_scores(
 ) -> Scores:
     """Count for each original trace its places, the places found in the release, and those that match."""
     traces = pairs.require_owners("the attack poi")
-    if min(diameter_m, stay_s, match_m) < 1:
-        raise SettingsError("a place has a diameter, a stay lasts, and matching has a distance: give them above zero")
     with run.stage("find places", pairs.original.fixes + len(pairs.published.ms)) as advance:
         how: dict[str, Any] = {"diameter_m": diameter_m, "stay_s": stay_s, "run": run, "advance": advance}
         real = places_of(pairs.original, **how)
@@ -139,10 +140,7 @@ def places_of(
     advance: Callable[[float], None] = lambda _: None,
 ) -> StayPlaces:
     """Return the places where traces stay; stays within half the diameter of each other are one place."""
-    x, y, z = (np.empty(len(traces.ms)) for _ in range(3))
-    size = len(traces.ms)
-    ranges = [(start, min(start + _BLOCK, size)) for start in range(0, size, _BLOCK)]
-    run.ranges(lambda a, b: geocentric_places(traces.lng[a:b], traces.lat[a:b], x[a:b], y[a:b], z[a:b]), ranges)
+    x, y, z = in_space(traces.lng, traces.lat, run_ranges=run.ranges)
     counts, starts, stops = stays_of(
         traces.offsets, traces.ms, x, y, z, diameter_m=diameter_m, stay_s=stay_s, run=run, advance=advance
     )
@@ -202,14 +200,23 @@ def _means(column: NDArray[np.float64], starts: NDArray[np.int64], stops: NDArra
     return means
 
 
-POI = Attack(
-    "poi",
-    poi_attack,
-    "nothing, and looks for places where people stay",
-    {
-        "diameter_m": AttackSetting("The largest extent of a stay; by default 200m.", unit="m"),
-        "stay_s": AttackSetting("The shortest duration of a stay; by default 15min.", unit="s"),
-        "match_m": AttackSetting("How near to a real place a found one must be to count; by default 100m.", unit="m"),
-    },
-    on_traces=True,
+class PoiSettings(Settings):
+    """The settings of the attack `poi`."""
+
+    diameter: Metres = setting(DIAMETER_M, unit="m", help="The largest extent of a stay; by default 200m.", gt=0)
+    stay: Seconds = setting(STAY_S, unit="s", help="The shortest duration of a stay; by default 15min.", gt=0)
+    match: Metres = setting(
+        MATCH_M, unit="m", help="How near to a real place a found one must be to count; by default 100m.", gt=0
+    )
+
+
+POI = register(
+    Attack(
+        "poi",
+        poi_attack,
+        "nothing, and looks for places where people stay",
+        PoiSettings,
+        layouts=("points", "boxes"),
+        on_traces=True,
+    )
 )

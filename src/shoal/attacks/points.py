@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from shoal.attacks.knowledge import anyone, failures, first_known, percent, promised, row_of, shuffled, too_few
 from shoal.attacks.matching import count_people
-from shoal.attacks.outcome import Attack, AttackSetting, Outcome
+from shoal.attacks.outcome import Attack, Outcome, register
 from shoal.attacks.target import draw_victims
 from shoal.claim import Claim
-from shoal.errors import SettingsError
 from shoal.run import LOCAL, Run
+from shoal.settings import Settings, setting
 from shoal.streams import Stream, draw_from
 
 if TYPE_CHECKING:
@@ -31,8 +31,6 @@ def points_attack(
     p points are the first p of the same draw. Control: the same points among everybody's raw samples.
     Cost: a search in an index of boxes per victim and row, and one sort of all raw samples.
     """
-    if points is not None and points < 1:
-        raise SettingsError("the adversary must know at least one point; give e.g. --points 4")
     chance = draw_from(seed, Stream.POINTS)
     drawn = draw_victims(anyone(target), victims, chance)
     known = shuffled(target.published, drawn, chance)
@@ -62,9 +60,10 @@ def _messages(rows: list[dict[str, float]]) -> tuple[str, ...]:
     return (said,)
 
 
-POINTS = Attack(
-    "points",
-    points_attack,
-    "a few random samples of the victim, place and time",
-    {"points": AttackSetting("How many samples are known; by default several numbers.")},
-)
+class PointsSettings(Settings):
+    """The settings of the attack `points`."""
+
+    points: int | None = setting(None, help="How many samples are known; by default several numbers.", ge=1)
+
+
+POINTS = register(Attack("points", points_attack, "a few random samples of the victim, place and time", PointsSettings))

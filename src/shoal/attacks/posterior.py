@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal.seen.arrays import spread, starts_of
+from shoal.lists import offsets_of
+from shoal.seen.arrays import spread
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -51,7 +52,7 @@ class Choices:
     def take(self, victims: NDArray[np.int64]) -> tuple[Choices, NDArray[np.int64]]:
         """Return the choices of these victims, and the rows of their candidates."""
         counts = np.diff(self.ends)[victims]
-        ends = starts_of(counts)
+        ends = offsets_of(counts)
         rows = np.arange(ends[-1]) + (self.ends[:-1][victims] - ends[:-1])[spread(counts)]
         return Choices(ends, self.weights[rows]), rows
 

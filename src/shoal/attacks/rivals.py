@@ -11,10 +11,11 @@ from shoal.attacks.posterior import Choices, contrasts
 from shoal.errors import TooLarge
 from shoal.kernels.merge import OWNER, MemberLists, MergedRecords, merge_records
 from shoal.kernels.samples import Samples
-from shoal.lists import even_ranges, take_lists
+from shoal.lists import even_ranges, offsets_of, take_lists
 from shoal.run import LOCAL, Run
-from shoal.seen.arrays import blocks, distinct, starts_of
+from shoal.seen.arrays import blocks, distinct
 from shoal.seen.cover import cover_pairs
+from shoal.units import INT32
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -49,7 +50,7 @@ def rival_features(
     some = records.take(chosen)
     who, which = cover_pairs(people, some, np.arange(len(people)), run=run)
     order = np.lexsort((who, which))
-    covered, ends = who[order], starts_of(np.bincount(which, minlength=len(some)))
+    covered, ends = who[order], offsets_of(np.bincount(which, minlength=len(some)))
     here = np.searchsorted(chosen, kinds)
     width = len(people)
     by_record = np.searchsorted(which[order] * width + covered, here * width + users)
@@ -147,7 +148,7 @@ def _regrets(
 
 def _as_int32(column: NDArray[Any]) -> NDArray[np.int32]:
     low, high = int(column.min(initial=0)), int(column.max(initial=0))
-    if high - low >= 2**31:
+    if high - low > INT32:
         raise TooLarge(
             "granules span more than 32 bits, so that records can't be merged again; attack a shorter period"
         )

@@ -11,8 +11,9 @@ import numpy as np
 from shoal.attacks.matching import BoxMatcher, SampleMatcher
 from shoal.claim import Claim
 from shoal.errors import CannotCheck, SettingsError
+from shoal.lists import offsets_of
 from shoal.run import LOCAL, Run
-from shoal.seen.arrays import fresh, narrow, spread, starts_of
+from shoal.seen.arrays import fresh, narrow, spread
 from shoal.seen.audit import read_audit
 from shoal.seen.findings import Findings
 from shoal.seen.opened import foreign_header, open_release
@@ -221,5 +222,5 @@ def _read_audit(audit: str | Path | pa.Table, people: Crowd, records: Catalogue)
 
 def _with_audit(target: Target, witnesses: Witnesses) -> Target:
     order = np.lexsort((witnesses.users, witnesses.records))
-    offsets = starts_of(np.bincount(witnesses.records, minlength=len(target.records)))
+    offsets = offsets_of(np.bincount(witnesses.records, minlength=len(target.records)))
     return replace(target, owner=witnesses.owner, own=witnesses.own, members=(offsets, witnesses.users[order]))

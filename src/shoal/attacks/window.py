@@ -8,13 +8,15 @@ import numpy as np
 
 from shoal.attacks.knowledge import anyone, failures, percent, promised, row_of, too_few
 from shoal.attacks.matching import KnownPoints, matches
-from shoal.attacks.outcome import Attack, AttackSetting, Outcome
+from shoal.attacks.outcome import Attack, Outcome, register
 from shoal.attacks.target import draw_victims
 from shoal.claim import Claim
-from shoal.errors import SettingsError
+from shoal.lists import offsets_of
 from shoal.run import LOCAL, Run
-from shoal.seen.arrays import blocks, distinct, spread, starts_of
+from shoal.seen.arrays import blocks, distinct, spread
+from shoal.settings import Settings, setting
 from shoal.streams import Stream, draw_from
+from shoal.units import Seconds  # noqa: TC001  pydantic needs them
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -57,40 +59,38 @@ def window_attack(
     *,
     victims: int = 1000,
     seed: int = 0,
-    tau_s: int | None = None,
-    epsilon_s: int | None = None,
+    tau: int | None = None,
+    epsilon: int | None = None,
     run: Run = LOCAL,
 ) -> Outcome:
-    """Single people out by all their samples of `tau_s` seconds (None: 1 h, 6 h, 24 h); measure what else is learned.
+    """Single people out by all their samples of `tau` seconds (None: 1 h, 6 h, 24 h); measure what else is learned.
 
     The window starts at a random sample of the victim. Candidates hold all samples in it. They have no box wholly
     inside the window without one of these samples: the adversary knows that there are no others. The adversary learns
     what ALL candidates agree on: the share of the victim's other samples that each candidate holds in some box, the
-    longest unbroken run of such samples right before or after the window (`epsilon_s`: the share of victims with a
-    longer one), and the precision: side and duration of the hull of the candidates' boxes. Control: the same on raw
-    samples.
+    longest unbroken run of such samples right before or after the window (`epsilon` seconds: the share of victims
+    with a longer one), and the precision: side and duration of the hull of the candidates' boxes. Control: the same
+    on raw samples.
     Cost: a search per victim, and a lookup in each candidate for each sample until some candidate lacks it.
     """
-    taus = _TAUS_S if tau_s is None else (tau_s,)
-    if min(taus) < 1 or (epsilon_s is not None and epsilon_s < 0):
-        raise SettingsError("the window must be at least a second and ε not negative; give e.g. --tau 6h --epsilon 1h")
+    taus = _TAUS_S if tau is None else (tau,)
     chance = draw_from(seed, Stream.WINDOWS)
     drawn = draw_victims(anyone(target), victims, chance)
     people = target.published
     start = people.offsets[drawn] + (chance.random(len(drawn)) * people.counts[drawn]).astype(np.int64)
     rows, broken = [], 0
     with run.stage("attack window", 2 * len(taus)) as advance:
-        for tau in taus:
-            windows = _windows(people, drawn, start, -(-tau // target.grid.slot_s))
-            counts, columns = _play(target, target.matcher, windows, epsilon_s, run)
+        for tau_s in taus:
+            windows = _windows(people, drawn, start, -(-tau_s // target.grid.slot_s))
+            counts, columns = _play(target, target.matcher, windows, epsilon, run)
             advance(1)
-            control, raw = _play(target, target.raw, windows, epsilon_s, run)
+            control, raw = _play(target, target.raw, windows, epsilon, run)
             advance(1)
             beyond = columns | {f"control_{name}": value for name, value in raw.items()}
-            fits = None if target.k is None else Claim("kte-cover", k=target.k, tau_s=tau)
-            rows.append({"tau_s": tau, **row_of(target, counts, control), **beyond})
+            fits = None if target.k is None else Claim("kte-cover", k=target.k, tau_s=tau_s)
+            rows.append({"tau_s": tau_s, **row_of(target, counts, control), **beyond})
             broken = max(broken, too_few(target, counts, fits))
-    settings = {"tau_s": tau_s, "epsilon_s": epsilon_s, "victims": victims, "seed": seed}
+    settings = {"tau_s": tau, "epsilon_s": epsilon, "victims": victims, "seed": seed}
     said = tuple(_message(row) for row in rows)
     return Outcome("window", settings, len(drawn), rows, promised(target), said, failures(target, broken, len(drawn)))
 
@@ -100,7 +100,7 @@ def _windows(people: Original, victims: NDArray[np.int64], at: NDArray[np.int64]
     first = people.t[at].astype(np.int64)
     last = first + slots - 1
     user = spread(people.counts[victims])
-    rows = np.arange(len(user)) + (people.offsets[victims] - starts_of(people.counts[victims])[:-1])[user]
+    rows = np.arange(len(user)) + (people.offsets[victims] - offsets_of(people.counts[victims])[:-1])[user]
     inside = (people.t[rows] >= first[user]) & (people.t[rows] <= last[user])
     early = people.t[rows] < first[user]
     start = people.offsets[victims] + np.bincount(user[early], minlength=len(victims))
@@ -132,8 +132,8 @@ def _candidates(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the candidates as (victim, kind), sorted by victim; see `window_attack`."""
     n = windows.stop - windows.start
-    rows = np.arange(int(n.sum())) + (windows.start - starts_of(n)[:-1])[spread(n)]
-    known = KnownPoints(starts_of(n), people.t[rows], people.x[rows], people.y[rows])
+    rows = np.arange(int(n.sum())) + (windows.start - offsets_of(n)[:-1])[spread(n)]
+    known = KnownPoints(offsets_of(n), people.t[rows], people.x[rows], people.y[rows])
     queries, kinds = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for query, kind in matches(matcher, known, run=run):
         good = np.ones(len(query), dtype=bool)
@@ -151,7 +151,7 @@ def _nothing_else(
     low, high = matcher.within(kind, windows.first[query], windows.last[query])
     counts = np.diff(known.offsets)[query]
     pair = spread(counts)
-    point = np.arange(len(pair)) + (known.offsets[query] - starts_of(counts)[:-1])[pair]
+    point = np.arange(len(pair)) + (known.offsets[query] - offsets_of(counts)[:-1])[pair]
     box = matcher.find(kind[pair], known.t[point], known.x[point], known.y[point])
     inside = (box >= low[pair]) & (box < high[pair])
     width = int(box.max(initial=0)) + 1
@@ -164,11 +164,11 @@ def _learn(
 ) -> _Learned:
     """Find the samples outside the window that all candidates hold, for victims who have candidates."""
     counts = np.bincount(query, minlength=len(windows.victims))
-    begun = starts_of(counts)
+    begun = offsets_of(counts)
     first, end = people.offsets[windows.victims], people.offsets[windows.victims + 1]
     outside = np.where(counts > 0, (end - first) - (windows.stop - windows.start), 0)
     victim = spread(outside)
-    row = np.arange(len(victim)) + (first - starts_of(outside)[:-1])[victim]
+    row = np.arange(len(victim)) + (first - offsets_of(outside)[:-1])[victim]
     row += np.where(row >= windows.start[victim], (windows.stop - windows.start)[victim], 0)
     trying, held_by_all = np.arange(len(row)), [np.empty(0, np.int64)]
     hull = np.tile(np.array([2**62, -(2**62)] * 3), (len(row), 1))
@@ -233,14 +233,15 @@ def _message(row: dict[str, Any]) -> str:
     )
 
 
-WINDOW = Attack(
-    "window",
-    window_attack,
-    "everything that the victim did during some time",
-    {
-        "tau_s": AttackSetting("How long a time is known completely, e.g. 6h; by default 1, 6 and 24 h.", unit="s"),
-        "epsilon_s": AttackSetting(
-            "Count the victims about whom more than this is learned before or after, e.g. 1h.", unit="s"
-        ),
-    },
-)
+class WindowSettings(Settings):
+    """The settings of the attack `window`."""
+
+    tau: Seconds | None = setting(
+        None, unit="s", help="How long a time is known completely, e.g. 6h; by default 1, 6 and 24 h.", ge=1
+    )
+    epsilon: Seconds | None = setting(
+        None, unit="s", help="Count the victims about whom more than this is learned before or after, e.g. 1h.", ge=0
+    )
+
+
+WINDOW = register(Attack("window", window_attack, "everything that the victim did during some time", WindowSettings))

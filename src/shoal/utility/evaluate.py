@@ -1,19 +1,22 @@
-"""Evaluate a release of points or boxes by the utility figures of the Promesse paper."""
+"""Evaluate a release of points or boxes by all utility metrics."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from shoal.errors import CannotCheck
+from shoal.figures import Figured
 from shoal.reading.options import read_options
 from shoal.run import LOCAL, Run
 from shoal.seen.pairs import open_pairs
 from shoal.utility.metrics import METRICS, Drawn
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import pyarrow as pa
 
     from shoal.reading.events import Input
@@ -26,55 +29,41 @@ __all__ = ["Evaluation", "evaluate", "evaluate_pairs"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Evaluation:
+class Evaluation(Figured):
     """The utility figures of a release. They identify nobody: they are counts, and means over points and queries.
 
-    `spatial_error_m…` are distances of published points to the line of the trace they were made from (over a million
-    points, if there are more); None if the owners of the records are not known. `query_distortion` is the mean relative
-    error of range queries, with its 95 % interval. `compression` is the number of published points divided by the
-    number of fixes. `seconds` is how long the method ran, if there is a run record.
+    `figures` are those of all `shoal.utility.METRICS` by name; each is an attribute too, e.g. `query_distortion`. A
+    figure is None if its metric needs the owners of the records, and these are not known. `seconds` is how long the
+    method ran, if there is a run record. docs/evaluate.md explains the figures.
     """
 
     traces: int
     fixes: int
     records: int
     points: int
-    compression: float
-    queries: int
-    query_distortion: float
-    query_distortion_low: float
-    query_distortion_high: float
-    query_distortion_median: float
-    spatial_error_m: float | None = None
-    spatial_error_m_median: float | None = None
-    spatial_error_m_95: float | None = None
+    figures: Mapping[str, Any]
     seconds: float | None = None
+
+    @property
+    def unmeasured(self) -> list[str]:
+        """The names of the metrics that could not be measured, because the owners of the records are not known."""
+        return [name for name, metric in METRICS.items() if self.figures.get(metric.figures[0].name) is None]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain types that can be written as JSON."""
-        return asdict(self)
+        return {**self._sizes(), **self.figures, "seconds": self.seconds}
 
     def table(self) -> list[tuple[str, Any]]:
         """Return the figures as printable rows."""
-        low, high = self.query_distortion_low, self.query_distortion_high
-        rows: list[tuple[str, Any]] = [
-            ("traces", self.traces),
-            ("fixes", self.fixes),
-            ("records", self.records),
-            ("points", self.points),
-            ("compression", f"{self.compression:.1%}"),
-            ("range queries, mean distortion", f"{self.query_distortion:.1%} ({100 * low:.1f}–{100 * high:.1f})"),
-            ("range queries, median", f"{self.query_distortion_median:.1%}"),
-        ]
-        if self.spatial_error_m is not None:
-            rows += [
-                ("spatial error, mean", f"{self.spatial_error_m:,.2f} m"),
-                ("spatial error, median", f"{self.spatial_error_m_median:,.2f} m"),
-                ("spatial error, 95 %", f"{self.spatial_error_m_95:,.2f} m"),
-            ]
+        printed = [figure for metric in METRICS.values() for figure in metric.figures if figure.label]
+        rows: list[tuple[str, Any]] = list(self._sizes().items())
+        rows += [(one.label, one.text(self.figures)) for one in printed if self.figures.get(one.name) is not None]
         if self.seconds is not None:
             rows.append(("seconds of the method", f"{self.seconds:,.2f}"))
         return rows
+
+    def _sizes(self) -> dict[str, int]:
+        return {"traces": self.traces, "fixes": self.fixes, "records": self.records, "points": self.points}
 
 
 def evaluate(
@@ -133,7 +122,7 @@ def evaluate_pairs(
     pairs: Pairs, *, queries: int = 1000, seed: int = 0, seconds: float | None = None, run: Run = LOCAL
 ) -> Evaluation:
     """Measure all `METRICS` that can be measured on an open original and release."""
-    figures: dict[str, Any] = {}
+    figures: dict[str, Any] = {figure.name: None for metric in METRICS.values() for figure in metric.figures}
     for name, metric in METRICS.items():
         if pairs.traces is not None or not metric.needs_owners:
             with run.stage(name):
@@ -143,8 +132,8 @@ def evaluate_pairs(
         fixes=pairs.original.fixes,
         records=len(pairs.published),
         points=len(pairs.published.ms),
+        figures=figures,
         seconds=seconds,
-        **figures,
     )
 
 

@@ -1,23 +1,17 @@
-"""The registry of utility metrics: what each one measures, its unit, and whether lower or higher is better."""
+"""The registry of utility metrics, and what each one declares."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
-
-import numpy as np
-
-from shoal.intervals import Z95
-from shoal.utility.queries import query_distortions
-from shoal.utility.space import spatial_errors
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from shoal.figures import Figure
     from shoal.run import Run
     from shoal.seen.pairs import Pairs
 
-__all__ = ["METRICS", "Drawn", "Metric"]
+__all__ = ["METRICS", "Drawn", "Metric", "register"]
 
 
 @dataclass(frozen=True)
@@ -28,65 +22,41 @@ class Drawn:
     seed: int
 
 
-@dataclass(frozen=True)
-class Metric:
-    """The declaration of a metric: `measure(pairs, drawn, run)` returns its figures by name.
+class Metric(ABC):
+    """A way to measure how useful a release still is; one class that declares everything about itself.
 
-    `definition` is a sentence with its source, `unit` that of the figures (empty: a ratio), `better` whether lower or
-    higher is better. `needs_owners` says that the metric needs the audit, which says who owns each record.
+    `evaluate`, its table and its JSON, the table of `compare` for points, and the table in docs/evaluate.md are derived
+    from the class variables:
+
+    `name`, `definition`
+        The name of the metric, and what it measures, with its source.
+    `unit`, `better`
+        The unit of the figures (empty: a ratio), and whether lower or higher is better.
+    `figures`, `compared`
+        The figures that `measure` returns, as `evaluate` saves and prints them; those of them that `compare` saves and
+        prints.
+    `needs_owners`
+        Whether the metric needs the audit, which says who owns each record.
     """
 
-    name: str
-    definition: str
-    unit: str
-    better: Literal["lower", "higher"]
-    measure: Callable[[Pairs, Drawn, Run], dict[str, Any]]
-    needs_owners: bool = False
+    name: ClassVar[str]
+    definition: ClassVar[str]
+    unit: ClassVar[str] = ""
+    better: ClassVar[Literal["lower", "higher"]]
+    figures: ClassVar[tuple[Figure, ...]]
+    compared: ClassVar[tuple[Figure, ...]] = ()
+    needs_owners: ClassVar[bool] = False
+
+    @abstractmethod
+    def measure(self, pairs: Pairs, drawn: Drawn, run: Run) -> dict[str, Any]:
+        """Return the figures by name."""
 
 
-def _compression(pairs: Pairs, drawn: Drawn, run: Run) -> dict[str, Any]:  # noqa: ARG001  nothing is drawn
-    return {"compression": len(pairs.published.ms) / pairs.original.fixes}
+METRICS: dict[str, Metric] = {}
+M = TypeVar("M", bound=type[Metric])
 
 
-def _range_queries(pairs: Pairs, drawn: Drawn, run: Run) -> dict[str, Any]:
-    distortions = query_distortions(pairs, queries=drawn.queries, seed=drawn.seed, run=run)
-    mean = float(distortions.mean())
-    spread = Z95 * float(distortions.std()) / np.sqrt(len(distortions))
-    return {
-        "queries": len(distortions),
-        "query_distortion": mean,
-        "query_distortion_low": max(0.0, mean - float(spread)),
-        "query_distortion_high": mean + float(spread),
-        "query_distortion_median": float(np.median(distortions)),
-    }
-
-
-def _spatial_error(pairs: Pairs, drawn: Drawn, run: Run) -> dict[str, Any]:
-    metres = spatial_errors(pairs, seed=drawn.seed, run=run)
-    return {
-        "spatial_error_m": float(metres.mean()),
-        "spatial_error_m_median": float(np.median(metres)),
-        "spatial_error_m_95": float(np.quantile(metres, 0.95)),
-    }
-
-
-# To add a metric, write a function above and add an entry here.
-_DECLARED = (
-    Metric("compression", "Points published over fixes of the original.", "", "higher", _compression),
-    Metric(
-        "range queries",
-        "Relative error of the number of people in a random square during some hours (Promesse, Def. 5).",
-        "",
-        "lower",
-        _range_queries,
-    ),
-    Metric(
-        "spatial error",
-        "Distance of published points to the polyline of the trace they were made of (Promesse, Sec. V-C).",
-        "m",
-        "lower",
-        _spatial_error,
-        needs_owners=True,
-    ),
-)
-METRICS: dict[str, Metric] = {one.name: one for one in _DECLARED}
+def register(metric: M) -> M:
+    """Register a metric, so that `evaluate` and `compare` measure it; a decorator of its class."""
+    METRICS[metric.name] = metric()
+    return metric

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
 from shoal.errors import SettingsError
+from shoal.figures import Figure
+from shoal.intervals import Z95
 from shoal.kernels.queries import Queries, TrackBounds, count_crossing, track_bounds
 from shoal.kernels.tracks import tracks_of
+from shoal.lists import ranges_of
 from shoal.run import LOCAL, Run
 from shoal.streams import Stream, draw_from
+from shoal.utility.metrics import Drawn, Metric, register
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,11 +23,50 @@ if TYPE_CHECKING:
     from shoal.seen.pairs import Pairs, Track
     from shoal.traces import Traces
 
-__all__ = ["Queries", "count_queries", "draw_queries", "query_distortions"]
+__all__ = ["Queries", "RangeQueries", "count_queries", "draw_queries", "query_distortions"]
 
 _HOUR_MS = 3_600_000
 _BLOCK = 8  # queries between two checks for Ctrl-C
 _A, _E2 = 6_378_137.0, 0.00669437999014
+
+
+@register
+class RangeQueries(Metric):
+    """The relative error of range queries."""
+
+    name: ClassVar[str] = "range queries"
+    definition: ClassVar[str] = (
+        "Error of range queries (Promesse, Def. 5). A range query asks how many different traces have a point in a "
+        "square during some time. The answer is Q(D) in the original data D and Q(D′) in the release D′; the error is "
+        "|Q(D) − Q(D′)| / Q(D). Mean with its 95 % interval, and median, over the number of queries given by "
+        "`--queries` (1,000)."
+    )
+    better: ClassVar[Literal["lower", "higher"]] = "lower"
+    figures: ClassVar[tuple[Figure, ...]] = (
+        Figure("queries"),
+        Figure("query_distortion", "range queries, mean distortion", "{:.1%}".format, interval=True),
+        Figure("query_distortion_low"),
+        Figure("query_distortion_high"),
+        Figure("query_distortion_median", "range queries, median", "{:.1%}".format),
+    )
+    compared: ClassVar[tuple[Figure, ...]] = (
+        Figure("query_distortion", "range queries", "{:.1%}".format),
+        Figure("query_distortion_low"),
+        Figure("query_distortion_high"),
+    )
+
+    def measure(self, pairs: Pairs, drawn: Drawn, run: Run) -> dict[str, Any]:
+        """Return the number of queries, and the mean and median of their errors."""
+        distortions = query_distortions(pairs, queries=drawn.queries, seed=drawn.seed, run=run)
+        mean = float(distortions.mean())
+        spread = Z95 * float(distortions.std()) / np.sqrt(len(distortions))
+        return {
+            "queries": len(distortions),
+            "query_distortion": mean,
+            "query_distortion_low": max(0.0, mean - float(spread)),
+            "query_distortion_high": mean + float(spread),
+            "query_distortion_median": float(np.median(distortions)),
+        }
 
 
 def query_distortions(pairs: Pairs, *, queries: int = 1000, seed: int = 0, run: Run = LOCAL) -> NDArray[np.float64]:
@@ -60,6 +103,5 @@ def count_queries(traces: Traces | Track, queries: Queries, *, run: Run = LOCAL)
     bounds = TrackBounds(np.empty((size, 2), np.int64), np.empty((size, 2)))
     track_bounds(tracks, bounds)
     counts = np.empty(len(queries.when), np.int64)
-    ranges = [(start, min(start + _BLOCK, len(counts))) for start in range(0, len(counts), _BLOCK)]
-    run.ranges(lambda a, b: count_crossing(tracks, bounds, queries, a, b, counts), ranges)
+    run.ranges(lambda a, b: count_crossing(tracks, bounds, queries, a, b, counts), ranges_of(len(counts), _BLOCK))
     return counts
