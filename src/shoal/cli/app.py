@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import sys
 import tomllib
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, CycloptsError, Parameter
 from cyclopts.config import Dict
 
 import shoal
+from shoal.cli.panels import Rewritten
 from shoal.errors import NotVerified, SettingsError, ShoalError
 from shoal.interrupt import heed_signals, signal_number
-from shoal.settings import InvalidSettings
+from shoal.settings import InvalidSettings, nearest, with_flags
+
+if TYPE_CHECKING:
+    from cyclopts.help import HelpEntry
 
 __all__ = ["app", "main"]
 
@@ -92,8 +98,8 @@ _COMMANDS = {
             "Make, verify and publish a release.\n\n"
             "The command reads events (user, time, place) and hides people with the chosen method; the default method "
             "hides each person among at least k people. It writes the release into a private folder and verifies it "
-            "against the input. Only then it moves the release and its manifest to OUTPUT. If the claim can't be "
-            "shown, nothing is published."
+            "against the input. If the claim is shown, it moves the release and its manifest to OUTPUT. If not, "
+            "nothing is published."
         ),
         "INPUT... OUTPUT [OPTIONS]",
         (
@@ -138,8 +144,8 @@ _COMMANDS = {
     "evaluate": (
         (
             "Measure how useful a release still is.\n\n"
-            "The command measures three things, as Promesse does: the error of range queries, the distance of "
-            "published points from the original route (needs --audit), and compression. A range query asks how many "
+            "The command measures, as Promesse does, the error of range queries, the distance of published points "
+            "from the original route (needs --audit), and compression. A range query asks how many "
             "traces pass through a square during some time. A box counts as one point, its middle. Use the same "
             "reading options as for the release (--tz, --split-gap …). Only totals, shares and averages are shown or "
             "saved."
@@ -162,12 +168,21 @@ _COMMANDS = {
         ),
     ),
 }
+
+
+def _as_in_usage(usage: str, entry: HelpEntry) -> HelpEntry:
+    """Return an entry of the help; files are called as in the usage line, e.g. INPUT... OUTPUT."""
+    files = re.split(r" (?=\[|--)", usage)[0].strip("[]")
+    return entry.copy(positional_label=files) if entry.positional_label else entry
+
+
 for _name, (_text, _usage, _examples) in _COMMANDS.items():
     app.command(
         f"shoal.cli.{_name}:{_name}",
         name=_name,
         help=_text,
         usage=f"Usage: shoal {_name} {_usage}",
+        help_formatter=Rewritten(partial(_as_in_usage, _usage)),
         help_epilogue="\n".join(f"Example: {example}" for example in _examples),
     )
 
@@ -204,10 +219,32 @@ def _toml(path: Path) -> dict[str, Any]:
         raise SettingsError(f"the configuration file {path.name} is not there or can't be read") from None
     except ValueError:
         raise SettingsError(f"the configuration file {path.name} is not TOML") from None
-    return {
-        name: {key: _as_text(value) for key, value in table.items()} if isinstance(table, dict) else table
-        for name, table in tables.items()
-    }
+    for name, table in tables.items():
+        _require_known(path.name, name, table)
+    return {name: {key: _as_text(value) for key, value in table.items()} for name, table in tables.items()}
+
+
+def _require_known(file: str, name: str, table: Any) -> None:
+    """Raise SettingsError for a table or a key of a configuration file that nothing reads, with the nearest name."""
+    if not isinstance(table, dict):
+        raise SettingsError(f"{file}: {name} is in no table; put it below [read] or a command, e.g. [anonymize]")
+    tables = ["read", *_COMMANDS]
+    if name not in tables:
+        raise SettingsError(f"{file}: there is no table [{name}]; {nearest(name, tables, '[{}]')}")
+    known = _keys_of(name)
+    for key in table:
+        if key.replace("-", "_") not in known:
+            raise SettingsError(f"{file}: [{name}] has no setting {key}; {nearest(key, known)}")
+
+
+def _keys_of(name: str) -> list[str]:
+    """Return the keys that a table of a configuration file may have: reading options, or the flags of a command."""
+    if name == "read":
+        from shoal.reading.options import ReadOptions
+
+        return list(ReadOptions.model_fields)
+    flags = [flag for one in app[name].assemble_argument_collection() for flag in one.names if flag.startswith("--")]
+    return [flag[2:].replace("-", "_") for flag in flags if not flag.startswith("--no-")]
 
 
 def _as_text(value: Any) -> Any:
@@ -248,7 +285,7 @@ def _failed(tokens: list[str], error: BaseException) -> int:
         if os.environ.get("SHOAL_DEBUG"):
             raise error
         kind, message = "InternalError", f"{kind} in {_where(error)}; SHOAL_DEBUG=1 shows more"
-    _say_failure(tokens, kind, message)
+    _say_failure(tokens, kind, with_flags(message))
     return code
 
 

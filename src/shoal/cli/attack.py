@@ -8,13 +8,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from shoal.attacks import ATTACKS, Outcome, Pairs, Target, known_attacks, open_pairs, open_release, open_target, play
+from shoal.attacks import (
+    ATTACKS,
+    Outcome,
+    Pairs,
+    Target,
+    known_attacks,
+    open_pairs,
+    open_release,
+    open_target,
+    play,
+    setting_names,
+)
 from shoal.attacks.knowledge import percent
 from shoal.cli.console import show, show_columns, show_json, working
-from shoal.cli.options import Reading, Running, read_options_of
+from shoal.cli.options import Reading, Running, metavar_of, read_options_of
 from shoal.errors import SettingsError
+from shoal.settings import flag_of
 from shoal.tables import refuse_table, save_rows
-from shoal.units import parse_metres, parse_seconds
 
 __all__ = ["attack"]
 
@@ -45,19 +56,15 @@ _TRIPLE = ("_min", "_median", "_mean")
 _UNSHOWN = ("control_candidates", "control_run", "control_side", "control_duration", "run_h_mean")
 
 
-_SETTINGS = {name: setting for one in ATTACKS.values() for name, setting in one.settings.items()}
-
-
-def _flag_name(setting: str) -> str:
-    """Return the name of a setting on the command line, without its unit."""
-    return setting.removesuffix("_s").removesuffix("_m")
-
-
 def _flag(name: str) -> tuple[str, Any, Any]:
     """Return the flag of a setting; its help names the attacks that take it."""
-    setting, having = _SETTINGS[name], [one.name for one in ATTACKS.values() if name in one.settings]
-    about = Parameter(help=f"{', '.join(having)}: {setting.help}")
-    return _flag_name(name), Annotated[(str if setting.unit else setting.kind) | None, about], field(default=None)
+    having = [one for one in ATTACKS.values() if name in one.settings.model_fields]
+    about, declared = having[0].settings.settings()[name], having[0].settings.model_fields[name]
+    kind: Any = str if about.unit else declared.annotation
+    shown = Parameter(
+        help=f"{', '.join(one.name for one in having)}: {about.help}", metavar=metavar_of(having[0].settings, name)
+    )
+    return name, Annotated[kind | None, shown], field(default=None)
 
 
 if TYPE_CHECKING:
@@ -69,7 +76,7 @@ else:
     AttackFlags = Parameter(name="*")(
         make_dataclass(
             "AttackFlags",
-            [_flag(name) for name in _SETTINGS],
+            [_flag(name) for name in setting_names()],
             frozen=True,
             kw_only=True,
             namespace={"__module__": __name__},
@@ -80,7 +87,11 @@ else:
 def attack(
     *paths: Annotated[Path, Parameter(help="The files that the release was made from; last, the release.")],
     attack: Annotated[
-        str, Parameter(help=f"One or several attacks, with commas: {', '.join(ATTACKS)}; or all.")
+        str,
+        Parameter(
+            help=f"One or several attacks, with commas: {', '.join(ATTACKS)}; or all that "
+            "are possible with this release and the files given."
+        ),
     ] = "points",
     settings: AttackFlags = AttackFlags(),  # noqa: B008  frozen
     other: Annotated[Path | None, Parameter(help="intersection: the second release.")] = None,
@@ -104,10 +115,12 @@ def attack(
     """Attack a release; return 0 if the promise was kept, 1 if not. Raises (exit code 2) if it can't be attacked."""
     if len(paths) < 2:
         raise SettingsError("name the ORIGINAL and, last, the RELEASE: shoal attack events.csv release.parquet")
-    named = _named(attack) or (["poi"] if open_release(paths[-1]).layout == "points" else [])
-    chosen = _values(settings)
+    named, chosen = _named(attack), _given(settings)
     _refuse_unused(named, chosen, other)
-    _refuse_points(named, paths[-1])
+    layout = open_release(paths[-1]).layout
+    _refuse_other_layouts(named, layout)
+    names = named or known_attacks(layout, audit=audit is not None, other=other is not None)
+    own = {name: ATTACKS[name].own(chosen) for name in names}
     originals = [str(path) for path in paths[:-1]]
     if output is not None:
         private = [path for path in (audit, other, other_original, other_audit) if path is not None]
@@ -116,15 +129,15 @@ def attack(
     options = read_options_of(reading)
     with working(running) as run:
         target = pairs = None
-        if not all(ATTACKS[name].on_traces for name in named) or not named:
+        if not all(ATTACKS[name].on_traces for name in names):
             target = open_target(originals, paths[-1], audit=audit, k=k, options=options, run=run)
-        if any(ATTACKS[name].on_traces for name in named):
+        if any(ATTACKS[name].on_traces for name in names):
             pairs = open_pairs(originals, paths[-1], audit=audit, options=options, run=run)
         if other is not None:
-            chosen["other"] = open_target(source, other, audit=other_audit, options=options, run=run)
-        names = named or _known(target, other=other is not None)
+            second = open_target(source, other, audit=other_audit, options=options, run=run)
+            own |= {name: {**own[name], "other": second} for name in names if ATTACKS[name].needs_other}
         drawn: dict[str, Any] = {"victims": victims, "seed": seed, "run": run}
-        outcomes = [play(_stage(name, target, pairs), name, **_own(name, chosen), **drawn) for name in names]
+        outcomes = [play(_stage(name, target, pairs), name, **own[name], **drawn) for name in names]
     if output is not None:
         save_rows(_rows(outcomes), output, overwrite=overwrite)
     if running.json:
@@ -144,17 +157,6 @@ def _named(text: str) -> list[str]:
     return names
 
 
-def _values(flags: AttackFlags) -> dict[str, Any]:
-    """Return the settings by name; text with a unit is read as metres or seconds."""
-    parse = {"": lambda value: value, "m": parse_metres, "s": parse_seconds}
-    given = {name: getattr(flags, _flag_name(name)) for name in _SETTINGS}
-    return {name: None if value is None else parse[_SETTINGS[name].unit](value) for name, value in given.items()}
-
-
-def _known(target: Target | None, *, other: bool) -> list[str]:
-    return [] if target is None else known_attacks(target, other=other)
-
-
 def _stage(name: str, target: Target | None, pairs: Pairs | None) -> Target | Pairs:
     """Return the data and releases that an attack works on."""
     stage = pairs if ATTACKS[name].on_traces else target
@@ -163,27 +165,29 @@ def _stage(name: str, target: Target | None, pairs: Pairs | None) -> Target | Pa
     return stage
 
 
+def _given(flags: AttackFlags) -> dict[str, Any]:
+    """Return the given settings by name, as they were typed."""
+    values = {name: getattr(flags, name) for name in setting_names()}
+    return {name: value for name, value in values.items() if value is not None}
+
+
 def _refuse_unused(names: list[str], settings: dict[str, Any], other: Path | None) -> None:
     """Raise for settings that none of the attacks takes."""
     taken = {name for attack in names or ATTACKS for name in ATTACKS[attack].takes}
-    given = {name for name, value in settings.items() if value is not None} | (
-        {"other"} if other is not None else set()
-    )
-    if given - taken:
-        flags = ", ".join(f"--{_flag_name(name)}" for name in sorted(given - taken))
+    unused = {*settings, *(["other"] if other is not None else [])} - taken
+    if unused:
+        flags = ", ".join(map(flag_of, sorted(unused)))
         raise SettingsError(f"{', '.join(names)} takes no {flags}; leave it out or choose another --attack")
 
 
-def _refuse_points(names: list[str], release: Path) -> None:
-    """Raise for attacks on boxes where the release holds points."""
-    boxes = [name for name in names if not ATTACKS[name].on_traces]
-    if boxes and open_release(release).layout == "points":
-        raise SettingsError(f"the release holds points, and {', '.join(boxes)} needs boxes; give --attack poi")
-
-
-def _own(attack: str, settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings that an attack takes."""
-    return {name: value for name, value in settings.items() if name in ATTACKS[attack].takes}
+def _refuse_other_layouts(names: list[str], layout: str) -> None:
+    """Raise for attacks that can't be played on a release of this layout."""
+    other = [name for name in names if layout not in ATTACKS[name].layouts]
+    if other:
+        needed, fitting = " or ".join(ATTACKS[other[0]].layouts), ",".join(known_attacks(layout))
+        raise SettingsError(
+            f"the release holds {layout}, and {', '.join(other)} needs {needed}; give --attack {fitting}"
+        )
 
 
 def _rows(outcomes: list[Outcome]) -> list[dict[str, Any]]:

@@ -9,38 +9,12 @@ from cyclopts import Parameter
 
 from shoal.cli.console import show, show_columns, show_json, working
 from shoal.cli.options import Reading, Running, read_options_of, whole_numbers
-from shoal.comparison import Compared, ComparedPoints, contests, read_for, save_table
 from shoal.comparison import compare as run_all
+from shoal.comparison import contests, read_for, save_comparison
 from shoal.errors import SettingsError
-from shoal.memory import human_bytes
 from shoal.tables import refuse_table
 
 __all__ = ["compare"]
-
-_HEADER = (
-    "method",
-    "k",
-    "claim",
-    "owner cost",
-    "span",
-    "median",
-    "duration",
-    "median",
-    "suppressed",
-    "time",
-    "peak memory",
-)
-_POINTS_HEADER = (
-    "method",
-    "F-score",
-    "precision",
-    "recall",
-    "spatial error",
-    "range queries",
-    "compression",
-    "records",
-    "time",
-)
 
 
 def compare(
@@ -73,52 +47,13 @@ def compare(
         people = read_for(runs, inputs, options, run=run)
         lines = run_all(people, runs, queries=queries, seed=seed, run=run)
     if output is not None:
-        save_table(lines, output, overwrite=overwrite)
+        save_comparison(lines, output, overwrite=overwrite)
     if running.json:
         show_json({"ok": True, "runs": [line.to_dict() for line in lines]})
         return 0
     for note in people.account.notes if people.account else ():
         show(f"note: {note}")
-    header = _HEADER if isinstance(lines[0], Compared) else _POINTS_HEADER
-    show_columns([header, *(_cells(line) for line in lines)], left={"method", "claim"})
+    printed = [line.printed() for line in lines]
+    header = [name for name, _ in printed[0]]
+    show_columns([header, *([text for _, text in line] for line in printed)], left={"method", "claim"})
     return 0
-
-
-def _point_cells(line: ComparedPoints) -> tuple[str, ...]:
-    return (
-        line.method,
-        _share(line.fscore, 2),
-        _share(line.precision, 1),
-        _share(line.recall, 1),
-        "-" if line.spatial_error_m is None else f"{line.spatial_error_m:,.1f} m",
-        f"{line.query_distortion:.1%}",
-        f"{line.compression:.0%}",
-        f"{line.records:,}",
-        "-" if line.seconds is None else f"{line.seconds:.2f} s",
-    )
-
-
-def _share(value: float | None, digits: int) -> str:
-    return "-" if value is None else f"{value:.{digits}%}"
-
-
-def _cells(line: Compared | ComparedPoints) -> tuple[str, ...]:
-    return _box_cells(line) if isinstance(line, Compared) else _point_cells(line)
-
-
-def _box_cells(line: Compared) -> tuple[str, ...]:
-    of = line.precision
-    peak = "-" if line.peak_memory_bytes is None else human_bytes(line.peak_memory_bytes)
-    return (
-        line.method,
-        "-" if line.k is None else str(line.k),
-        line.claim,
-        f"{of.owner_cost:,.0f}",
-        f"{of.span_km_mean:.2f} km",
-        f"{of.span_km_median:.2f} km",
-        f"{of.duration_min_mean:,.0f} min",
-        f"{of.duration_min_median:,.0f} min",
-        f"{of.suppressed:.1%}",
-        f"{line.seconds:.1f} s",
-        peak,
-    )

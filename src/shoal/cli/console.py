@@ -26,7 +26,7 @@ __all__ = ["show", "show_columns", "show_json", "show_table", "working"]
 @contextmanager
 def working(running: Running) -> Iterator[Run]:
     """Start a run with these flags; draw progress on standard error if that is a terminal and the run is not quiet."""
-    run = Run(threads=running.threads, memory=running.memory_bytes, work_dir=running.work_dir)
+    run = Run(threads=running.threads, memory=running.memory, work_dir=running.work_dir)
     if running.quiet or running.json or not sys.stderr.isatty():
         yield run
         return

@@ -52,6 +52,6 @@ def evaluate(
         show_json({"ok": True, **found.to_dict()})
         return 0
     show_table(f"How useful {paths[-1].name} still is", found.table())
-    if found.spatial_error_m is None:
-        show("Spatial error not measured: give the audit file, --audit.")
+    if found.unmeasured:
+        show(f"{', '.join(found.unmeasured).capitalize()} not measured: give the audit file, --audit.")
     return 0

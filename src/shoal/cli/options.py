@@ -6,22 +6,29 @@ Flags of reading and of methods are derived from the declarations in `ReadOption
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, make_dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 
 from cyclopts import Group, Parameter
 
+from shoal.cli.panels import Rewritten
 from shoal.errors import SettingsError
 from shoal.methods import DEFAULT, METHODS
 from shoal.reading.options import ReadOptions
-from shoal.units import parse_bytes
+from shoal.run import Limits
 
 if TYPE_CHECKING:
+    from cyclopts.help import HelpEntry
+
+    from shoal.methods import Method
     from shoal.settings import Settings
 
-__all__ = ["MethodSettings", "Reading", "Running", "given", "read_options_of", "whole_numbers"]
+__all__ = ["MethodSettings", "Reading", "Running", "given", "metavar_of", "read_options_of", "whole_numbers"]
 
 _UNSAID: tuple[Any, ...] = (None, False, "", {}, 0)
+_UNITS = {"m": "LENGTH", "s": "DURATION", "B": "SIZE"}
+_KINDS: dict[Any, str] = {int: "INT", float: "NUMBER", Path: "PATH"}
 
 
 def _help_of(kind: type[Settings], name: str) -> str:
@@ -34,10 +41,24 @@ def _help_of(kind: type[Settings], name: str) -> str:
     return f"{about.help} [default: {default}{about.unit}]"
 
 
+def metavar_of(kind: type[Settings], name: str) -> str | None:
+    """Return the word that stands for the value of a setting in the help; None for text."""
+    annotation = kind.model_fields[name].annotation
+    kinds = [annotation, *get_args(annotation)]
+    if any(get_origin(one) is Literal for one in kinds):
+        return "CHOICE"
+    return _UNITS.get(kind.settings()[name].unit) or next((_KINDS[one] for one in kinds if one in _KINDS), None)
+
+
+def _about(kind: type[Settings], name: str, **more: Any) -> Parameter:
+    """Return what the help says about the flag of a setting."""
+    return Parameter(help=_help_of(kind, name), metavar=metavar_of(kind, name), **more)
+
+
 def _flag(kind: type[Settings], name: str) -> tuple[str, Any, Any]:
     """Return the dataclass field of a flag: a switch, or text that the setting parses."""
     switch = kind.model_fields[name].annotation is bool
-    about = Parameter(help=_help_of(kind, name), allow_leading_hyphen=not switch)
+    about = _about(kind, name, allow_leading_hyphen=not switch)
     kind_of = bool if switch else str | None
     return name, Annotated[kind_of, about], field(default=False if switch else None)
 
@@ -48,17 +69,26 @@ def _flags_of_methods() -> list[tuple[str, Any, Any]]:
     flags = []
     for name in names:
         having = [method for method in METHODS.values() if name in method.model_fields]
-        texts = {_help_of(method, name): method.name for method in having}
-        text = next(iter(texts)) if len(texts) == 1 else " ".join(f"{of}: {said}" for said, of in texts.items())
         common = len(having) > len(METHODS) / 2
-        about = Parameter(help=text) if common else Parameter(help=text, group=[_GROUPS[one.name] for one in having])
+        group = {} if common else {"group": [_GROUPS[method.name] for method in having]}
+        about = _about(having[0], name, **group)
         flags.append((name, Annotated[str | None, about], field(default=None)))
     return flags
 
 
+def _own_text(method: type[Method], entry: HelpEntry) -> HelpEntry:
+    """Return an entry of a method's panel with this method's text, since other methods may have the flag too."""
+    name = entry.names[0].removeprefix("--").replace("-", "_")
+    return entry.copy(description=_help_of(method, name), metavar=metavar_of(method, name))
+
+
 _GROUPS = {
-    name: Group(f"Settings of {name}{' (the default method)' if name == DEFAULT else ''}", sort_key=10 + order)
-    for order, name in enumerate(METHODS)
+    name: Group(
+        f"Settings of {name}{' (the default method)' if name == DEFAULT else ''}",
+        sort_key=10 + order,
+        help_formatter=Rewritten(partial(_own_text, method)),
+    )
+    for order, (name, method) in enumerate(METHODS.items())
 }
 
 
@@ -100,18 +130,11 @@ def read_options_of(reading: Any) -> ReadOptions:
 class Running:
     """How to run; none of these flags changes a result."""
 
-    threads: Annotated[int | None, Parameter(help="The number of threads; by default all cores.")] = None
-    work_dir: Annotated[
-        Path | None, Parameter(help="The folder for private temporary files; by default beside the output.")
-    ] = None
-    memory: Annotated[str | None, Parameter(help="The most memory to use, e.g. 8GB; by default what is free.")] = None
+    threads: Annotated[str | None, _about(Limits, "threads")] = None
+    memory: Annotated[str | None, _about(Limits, "memory")] = None
+    work_dir: Annotated[str | None, _about(Limits, "work_dir")] = None
     quiet: Annotated[bool, Parameter(help="Show no progress bars.")] = False
     json: Annotated[bool, Parameter(help="Print the result as JSON, for programs.")] = False
-
-    @property
-    def memory_bytes(self) -> int | None:
-        """The limit of memory, in bytes."""
-        return None if self.memory is None else parse_bytes(self.memory)
 
 
 def whole_numbers(text: str, example: str) -> list[int]:
