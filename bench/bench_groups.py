@@ -67,12 +67,12 @@ def main():
         for k in map(int, arguments.k.split(",")):
             literal = None
             for name, line in runs(people, k):
-                cost = line.precision.owner_cost
+                cost = line.owner_cost
                 literal = literal or cost
                 row = {"data": data, "k": k, "search": name, "owner cost": f"{cost:,.0f}"}
                 row |= {"against k-scale": f"{cost / literal:.3f}", "seconds": f"{line.seconds:.1f}"}
-                rows.append(row | {"span, mean": f"{line.precision.span_km_mean:.2f} km"})
-                rows[-1] |= {"duration, mean": f"{line.precision.duration_min_mean:.0f} min"}
+                rows.append(row | {"span, mean": f"{line.span_km_mean:.2f} km"})
+                rows[-1] |= {"duration, mean": f"{line.duration_min_mean:.0f} min"}
                 print(rows[-1], flush=True)
     report("groups", rows)
 

@@ -33,9 +33,9 @@ PROPERTIES = ("gyration_km", "neighbours", "travelled_km", "irregularity_min", "
 class Seen:
     """Every box of a release with how many of its owner's samples it holds."""
 
-    def __init__(self, people, **settings):
+    def __init__(self, people, *, k=2, **settings):
         self.people = people
-        self.release = Glove(**settings).anonymize(people)
+        self.release = Glove(k=k, **settings).anonymize(people)
         t0, t1, x0, x1, y0, y1 = self.release.boxes.astype(np.int64).T
         cell_km, slot_min = people.frame.cell_m / 1000, people.frame.slot_s / 60
         self.held = samples_in_boxes(self.release)[0]

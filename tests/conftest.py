@@ -4,14 +4,32 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from numba.core import event
 
 import shoal
 from shoal.cli import main
 from tests import draws  # noqa: F401  names the profile of `make test`
+
+
+class Untraced(event.Listener):
+    """Pauses coverage while a kernel is compiled: the compiler is Python code too, and takes half as long again."""
+
+    paused = threading.local()
+
+    def on_start(self, _):
+        self.paused.tracers = [*getattr(self.paused, "tracers", []), sys.gettrace()]
+        sys.settrace(None)
+
+    def on_end(self, _):
+        sys.settrace(self.paused.tracers.pop())
+
+
+event.register("numba:compile", Untraced())
 
 
 def generated(tmp_path_factory, **options):

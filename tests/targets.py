@@ -8,7 +8,6 @@ from shoal.claim import Claim
 from shoal.seen.grid import Grid
 from shoal.seen.original import Original
 from shoal.seen.records import Records, catalogue
-from tests.releases import samples_of
 
 GRID = Grid(None, 100, 600)
 
@@ -27,6 +26,10 @@ def catalogue_of(records):
     offsets = np.cumsum([0, *(len(some) for some, _ in records)]).astype(np.int64)
     weights = np.array([people for _, people in records], dtype=np.int64)
     return catalogue(np.arange(len(records)), Records(offsets, boxes, weights))
+
+
+def boxes_of(records, kind):
+    return records.boxes[records.offsets[kind] : records.offsets[kind + 1]].astype(int).tolist()
 
 
 def target_of(people, records, *, k=None, claim=None, own=None, tz="UTC", grid=GRID, suppressed=False, labels=None):
@@ -72,7 +75,3 @@ def covering_records(people, groups):
 
 def hull_of(samples):
     return tuple(edge for axis in zip(*samples, strict=True) for edge in (min(axis), max(axis)))
-
-
-def lists_of(trajectories):
-    return [samples_of(trajectories, user) for user in range(len(trajectories))]

@@ -7,7 +7,9 @@ import pytest
 import shoal
 from shoal.methods.kte_hide.method import KteHide
 from shoal.pipeline import publish
+from shoal.verifier import with_measured_claim
 from tests.acceptance.test_datasets import subset
+from tests.publishing import written
 
 TIMES = [("10min", "10min"), ("30min", "30min"), ("60min", "30min"), ("120min", "60min"), ("240min", "240min")]
 
@@ -28,7 +30,7 @@ def people(request, tmp_path_factory):
 def test_every_window_is_covered(people, k, tau, epsilon, tmp_path):
     """Whatever is suppressed: check data is sparse, and short epochs leave most people alone."""
     release = KteHide(k=k, tau=tau, epsilon=epsilon).anonymize(people)
-    release.write(tmp_path / "r.parquet", audit=tmp_path / "a.parquet", check=lambda *_: None)
+    written(with_measured_claim(release), tmp_path / "r.parquet", audit=tmp_path / "a.parquet")
     verdict = shoal.verify(people, tmp_path / "r.parquet", audit=tmp_path / "a.parquet", max_suppressed=1.0)
     assert verdict.ok, verdict.problems
     assert verdict.figures["windows_short"] == verdict.figures["windows_ending_short"] == 0
@@ -59,6 +61,8 @@ def test_the_whole_command(events, tmp_path, run):
     assert verdict["figures"]["windows"] > 1000
     attack = run("attack", events, release, "--attack", "window", "--tau", "4h", "--audit", audit, "--json", check=0)
     assert json.loads(attack.stdout)["attacks"][0]["rows"][0]["candidates_min"] >= 2
-    wrong = run("anonymize", events, tmp_path / "x.parquet", "--method", "kte-hide", "--tau", "45min", check=2)
+    wrong = run(
+        "anonymize", events, tmp_path / "x.parquet", "--k", 2, "--method", "kte-hide", "--tau", "45min", check=2
+    )
     assert "multiple of epsilon" in wrong.stderr
     assert not (tmp_path / "x.parquet").exists()

@@ -23,8 +23,7 @@ def expected(events, tmp_path_factory):
     return path.read_bytes()
 
 
-def shuffled(events):
-    table = pq.read_table(events)
+def shuffled(table):
     return table.take(pa.array(np.random.default_rng(0).permutation(table.num_rows)))
 
 
@@ -34,34 +33,33 @@ def test_threads(events, expected, tmp_path, threads):
     assert (tmp_path / "release.parquet").read_bytes() == expected
 
 
-def test_shuffled_rows(events, expected, tmp_path):
-    pq.write_table(shuffled(events), tmp_path / "shuffled.parquet")
-    anonymize(tmp_path / "shuffled.parquet", tmp_path / "release.parquet")
-    assert (tmp_path / "release.parquet").read_bytes() == expected
-
-
-@pytest.mark.parametrize("how", ["listed", "folder", "glob"])
-def test_several_files(events, expected, tmp_path, how):
-    table, parts = shuffled(events), tmp_path / "parts"
-    parts.mkdir()
-    for n in range(3):
-        pq.write_table(table.take(pa.array(np.arange(n, len(table), 3))), parts / f"{n}.parquet")
-    inputs = {"listed": sorted(parts.iterdir()), "folder": [parts], "glob": [parts / "*.parquet"]}[how]
-    anonymize(*inputs, tmp_path / "release.parquet")
-    assert (tmp_path / "release.parquet").read_bytes() == expected
-
-
-def test_csv_instead_of_parquet(events, expected, tmp_path):
-    pa_csv.write_csv(shuffled(events), tmp_path / "events.csv")
-    anonymize(tmp_path / "events.csv", tmp_path / "release.parquet")
-    assert (tmp_path / "release.parquet").read_bytes() == expected
-
-
-def test_other_labels(events, expected, tmp_path):
-    table = pq.read_table(events)
+def relabelled(table):
     labels = pa.array([f"z{hash((7, uid)) % 10**12}-{uid}" for uid in table["uid"].to_pylist()])
-    pq.write_table(table.set_column(0, "uid", labels), tmp_path / "relabelled.parquet")
-    anonymize(tmp_path / "relabelled.parquet", tmp_path / "release.parquet")
+    return table.set_column(0, "uid", labels)
+
+
+def in_parts(table, folder):
+    for n in range(3):
+        pq.write_table(shuffled(table).take(pa.array(np.arange(n, len(table), 3))), folder / f"{n}.parquet")
+
+
+# How the same events are given: what is written into a folder, and which of its files are named.
+GIVEN = {
+    "shuffled": (lambda table, folder: pq.write_table(shuffled(table), folder / "0.parquet"), ["0.parquet"]),
+    "text": (lambda table, folder: pa_csv.write_csv(shuffled(table), folder / "0.csv"), ["0.csv"]),
+    "other labels": (lambda table, folder: pq.write_table(relabelled(table), folder / "0.parquet"), ["0.parquet"]),
+    "several files": (in_parts, ["0.parquet", "1.parquet", "2.parquet"]),
+    "a folder": (in_parts, [""]),
+    "a glob": (in_parts, ["*.parquet"]),
+}
+
+
+@pytest.mark.parametrize("how", GIVEN)
+def test_however_the_events_are_given(events, expected, tmp_path, how):
+    write, names = GIVEN[how]
+    (tmp_path / "in").mkdir()
+    write(pq.read_table(events), tmp_path / "in")
+    anonymize(*(tmp_path / "in" / name for name in names), tmp_path / "release.parquet")
     assert (tmp_path / "release.parquet").read_bytes() == expected
 
 

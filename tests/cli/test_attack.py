@@ -8,7 +8,7 @@ import pytest
 
 import shoal
 from shoal.attacks import ATTACKS
-from tests.releases import grouped, toy_people
+from tests.releases import grouped, toy_people, write_events
 
 BOX = ["uid", "t_start", "t_end", "x_min", "y_min", "x_max", "y_max"]
 
@@ -70,16 +70,12 @@ def test_the_table_is_saved(run, events, made, tmp_path, ending):
 
 
 def test_a_broken_promise_is_exit_1(run, tmp_path):
-    people = toy_people(users=12)
-    draft = grouped(people, 3)
+    draft = grouped(toy_people(users=12), 3)
     draft.records.pop()
-    release, _ = draft.write(tmp_path)
-    frame = people.to_pandas()
-    frame["datetime"] = frame["datetime"].astype("datetime64[ms, UTC]")
-    frame[["uid", "datetime", "lat", "lng"]].to_parquet(tmp_path / "events.parquet")
-    out = run("attack", tmp_path / "events.parquet", release, "--points", "9", check=1).stdout
+    command = ["attack", write_events(draft.people, tmp_path / "events.parquet"), draft.write(tmp_path)[0]]
+    out = run(*command, "--points", "9", check=1).stdout
     assert "BROKEN: 3 of 12 victims have fewer than 3 candidates" in out
-    assert run("attack", tmp_path / "events.parquet", release, "--points", "9", "--json", check=1).json["ok"] is False
+    assert run(*command, "--points", "9", "--json", check=1).json["ok"] is False
 
 
 def test_another_tools_release(run, events, made, tmp_path):

@@ -1,6 +1,7 @@
 """The commands as a person or a program meets them."""
 
 import json
+import re
 from dataclasses import fields
 
 import pyarrow.parquet as pq
@@ -23,10 +24,14 @@ def test_version(run):
 def test_help_shows_an_example(run, command):
     out = run(command, "--help", check=0).stdout
     assert f"Example: shoal {command}" in " ".join(out.split())
+    assert "PATHS" not in out
 
 
-def test_help_shows_settings_that_most_methods_have(run):
-    assert " --k " in run("anonymize", "--help", check=0).stdout
+def test_help_shows_each_method_its_own_text(run):
+    out = run("anonymize", "--help", check=0).stdout
+    assert "│ --k INT " in out
+    assert "│ INPUT... OUTPUT  The files" in out
+    assert re.findall(r"--epsilon (\w+) +(\w+ \w+)", out) == [("DURATION", "How much"), ("NUMBER", "The privacy")]
 
 
 def test_the_forms_other_programs_rely_on(run, events, tmp_path):
@@ -43,17 +48,17 @@ def test_several_inputs(run, events, tmp_path):
     table = pq.read_table(events)
     for n, part in enumerate((table.slice(0, 1000), table.slice(1000))):
         pq.write_table(part, tmp_path / f"{n}.parquet")
-    run("anonymize", tmp_path / "0.parquet", tmp_path / "1.parquet", tmp_path / "r.parquet", check=0)
+    run("anonymize", tmp_path / "0.parquet", tmp_path / "1.parquet", tmp_path / "r.parquet", "--k", 2, check=0)
     run("verify", tmp_path / "[01].parquet", tmp_path / "r.parquet", check=0)
     run("verify", tmp_path / "0.parquet", tmp_path / "1.parquet", tmp_path / "r.parquet", check=0)
 
 
 def test_existing_output(run, events, tmp_path):
     release = tmp_path / "r.parquet"
-    run("anonymize", events, release, check=0)
-    err = run("anonymize", events, release, check=2).stderr
+    run("anonymize", events, release, "--k", 2, check=0)
+    err = run("anonymize", events, release, "--k", 2, check=2).stderr
     assert "--overwrite" in err
-    run("anonymize", events, release, "--overwrite", check=0)
+    run("anonymize", events, release, "--k", 2, "--overwrite", check=0)
 
 
 @pytest.mark.parametrize("how", ["itself", "audit", "glob", "cells"])
@@ -66,14 +71,14 @@ def test_an_input_is_never_overwritten(run, events, tmp_path, how):
         "glob": [tmp_path / "*.parquet", copy],
         "cells": [events, copy, "--cells", copy],
     }[how]
-    err = run("anonymize", *arguments, "--overwrite", check=2).stderr
+    err = run("anonymize", *arguments, "--k", 2, "--overwrite", check=2).stderr
     assert "never overwritten" in err
     assert copy.read_bytes() == events.read_bytes()
 
 
 def test_a_release_does_not_lie_among_its_inputs(run, events, tmp_path):
     (tmp_path / "copy.parquet").write_bytes(events.read_bytes())
-    err = run("anonymize", tmp_path, tmp_path / "r.parquet", check=2).stderr
+    err = run("anonymize", tmp_path, tmp_path / "r.parquet", "--k", 2, check=2).stderr
     assert "put it elsewhere" in err
 
 
@@ -88,22 +93,8 @@ def test_a_release_does_not_lie_among_its_inputs(run, events, tmp_path):
     ],
 )
 def test_what_can_not_be_written_is_refused_before_reading(run, events, monkeypatch, more):
-    import shoal.pipeline
-
-    monkeypatch.setattr(shoal.pipeline, "read", lambda *_, **__: pytest.fail("it was read"))
-    run("anonymize", events, *more, check=2)
-
-
-def test_another_tools_release_on_the_usual_grid(run, events, tmp_path):
-    """Without manifest and metadata the grid must be given; then it is checked, integrity excepted."""
-    release = tmp_path / "r.parquet"
-    run("anonymize", events, release, "--k", "2", check=0)
-    crs = shoal.read_release(release).frame.crs
-    foreign = tmp_path / "foreign.parquet"
-    pq.write_table(pq.read_table(release).replace_schema_metadata(None), foreign)
-    run("verify", events, foreign, "--k", "2", check=2)
-    out = run("verify", events, foreign, "--k", "2", "--crs", crs, "--cell", "100m", "--slot", "60s", check=0).stdout
-    assert "Integrity was not checked" in out
+    monkeypatch.setattr(shoal.Shoal, "read", lambda *_, **__: pytest.fail("it was read"))
+    run("anonymize", events, *more, "--k", 2, check=2)
 
 
 def test_full_and_compact(run, events, tmp_path):
@@ -139,16 +130,27 @@ def test_run_record_and_config(run, events, tmp_path):
     run("verify", events, tmp_path / "r.parquet", *config, check=0)
 
 
-@pytest.mark.parametrize("text", ["[read]\nno_such = 1\n", "[anonymize]\nk = 'x'\n", "not toml"])
-def test_wrong_config(run, events, tmp_path, text):
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("not toml", "is not TOML"),
+        ("k = 5", "k is in no table"),
+        ("[anonymise]\nk = 5", "no table [anonymise]; did you mean [anonymize]?"),
+        ("[reading]\ntz = 'UTC'", "no table [reading]; did you mean [read]?"),
+        ("[zzz]", "there are: [read], [demo]"),
+        ("[read]\nsell = '1km'", "[read] has no setting sell; did you mean cell?"),
+        ("[read]\nk = 5", "[read] has no setting k; there are: columns, tz"),
+        ("[anonymize]\nmax_spam = '5km'", "[anonymize] has no setting max_spam; did you mean max_span?"),
+        ("[verify]\nexacts = true", "[verify] has no setting exacts; did you mean exact?"),
+        ("[anonymize]\nk = 'x'", "--k: must be a whole number"),
+    ],
+)
+def test_wrong_config(run, events, tmp_path, text, said):
     (tmp_path / "run.toml").write_text(text)
     err = run("anonymize", events, tmp_path / "r.parquet", "--config", tmp_path / "run.toml", check=2).stderr
     assert err.startswith("shoal: ")
+    assert said in err
     assert not (tmp_path / "r.parquet").exists()
-
-
-def test_missing_config(run, events, tmp_path):
-    run("anonymize", events, tmp_path / "r.parquet", "--config", tmp_path / "none.toml", check=2)
 
 
 def test_a_part_of_the_data(run, events, tmp_path):
@@ -161,7 +163,7 @@ def test_a_part_of_the_data(run, events, tmp_path):
 
 
 def test_dry_run(run, events, tmp_path):
-    out = run("anonymize", events, tmp_path / "r.parquet", "--dry-run", check=0).stdout
+    out = run("anonymize", events, tmp_path / "r.parquet", "--k", 2, "--dry-run", check=0).stdout
     assert "memory" in out
     assert list(tmp_path.iterdir()) == []
 
@@ -218,22 +220,31 @@ def test_demo_leaves_its_files(run, tmp_path):
     [
         (["anonymize"], "OUTPUT"),
         (["anonymize", "none.parquet"], "OUTPUT"),
-        (["anonymize", "none.parquet", "r.parquet"], "none.parquet"),
-        (["anonymize", "EVENTS", "none/r.parquet"], "does not exist"),
+        (["anonymize", "none.parquet", "r.parquet", "--k", "2"], "none.parquet"),
+        (["anonymize", "EVENTS", "none/r.parquet", "--k", "2"], "does not exist"),
+        (["anonymize", "EVENTS", "r.parquet"], "--k: is needed (Hide everyone among at least k people, e.g. 5)"),
         (["anonymize", "EVENTS", "r.parquet", "--k", "1"], "k:"),
         (["anonymize", "EVENTS", "r.parquet", "--k", "500"], "500"),
         (["anonymize", "EVENTS", "r.parquet", "--method", "magic"], "k-scale"),
-        (["anonymize", "EVENTS", "r.parquet", "--threads", "0"], "--threads"),
-        (["anonymize", "EVENTS", "r.parquet", "--cell", "tiny"], "200m"),
-        (["anonymize", "EVENTS", "r.parquet", "--columns", "user"], "role=column"),
-        (["anonymize", "EVENTS", "r.parquet", "--bbox", "here"], "west"),
-        (["anonymize", "EVENTS", "r.parquet", "--bbox", "1,2,3"], "four numbers"),
-        (["anonymize", "EVENTS", "r.parquet", "--period", "2026-01-05"], "--period: give two ISO times"),
-        (["anonymize", "EVENTS", "r.parquet", "--tz", "Moon/Crater"], "zone"),
-        (["anonymize", "EVENTS", "r.parquet", "--crs", "EPSG:4326"], "metres"),
-        (["anonymize", "EVENTS", "r.parquet", "--seed", "-1"], "seed"),
-        (["anonymize", "EVENTS", "r.parquet", "--audit", "r.parquet"], "different names"),
-        (["anonymize", "EVENTS", "r.csv", "--geo"], "GeoParquet"),
+        (["anonymize", "EVENTS", "r.parquet", "--k", "2", "--threads", "0"], "--threads: "),
+        (["anonymize", "EVENTS", "r.parquet", "--k", "2", "--memory", "8 miles"], "--memory: "),
+        (["anonymize", "EVENTS", "r.parquet", "--k", "2", "--cell", "0", "--slot", "0"], "; --slot: "),
+        (["anonymize", "EVENTS", "r.parquet", "--k", "2", "--columns", "usr=uid"], "--columns: no such role"),
+        (
+            ["anonymize", "EVENTS", "r.parquet", "--k", "2", "--min-samples", "9999"],
+            "lower --min-samples or --min-active-days",
+        ),
+        (["anonymize", "EVENTS", "r.parquet", "--k", "2", "--cell", "tiny"], "200m"),
+        (["anonymize", "EVENTS", "r.parquet", "--k", "2", "--columns", "user"], "role=column"),
+        (["anonymize", "EVENTS", "r.parquet", "--k", "2", "--bbox", "here"], "west"),
+        (["anonymize", "EVENTS", "r.parquet", "--k", "2", "--bbox", "1,2,3"], "four numbers"),
+        (["anonymize", "EVENTS", "r.parquet", "--k", "2", "--period", "2026-01-05"], "--period: give two ISO times"),
+        (["anonymize", "EVENTS", "r.parquet", "--k", "2", "--tz", "Moon/Crater"], "zone"),
+        (["anonymize", "EVENTS", "r.parquet", "--k", "2", "--crs", "EPSG:4326"], "metres"),
+        (["anonymize", "EVENTS", "r.parquet", "--k", "2", "--seed", "-1"], "seed"),
+        (["anonymize", "EVENTS", "r.parquet", "--k", "2", "--audit", "r.parquet"], "different names"),
+        (["anonymize", "EVENTS", "r.csv", "--k", "2", "--geo"], "GeoParquet"),
+        (["anonymize", "EVENTS", "r.parquet", "--k", "2", "--config", "none.toml"], "none.toml"),
         (["verify", "EVENTS", "none.parquet"], "release"),
         (["verify", "EVENTS"], "RELEASE"),
         (["compare"], "file"),
@@ -258,10 +269,10 @@ def test_demo_leaves_its_files(run, tmp_path):
         (["measure", "EVENTS", "--unicity", "--sample", "0"], "sample"),
         (["measure", "EVENTS", "--unicity", "--seed", "-1"], "seed"),
         (["measure", "EVENTS", "--unicity", "--output", "table.txt"], ".parquet"),
-        (["anonymize", "EVENTS", "r.parquet", "--allow-overlap"], "--ledger"),
-        (["anonymize", "EVENTS", "r.parquet", "--ledger", "r.parquet"], "different names"),
-        (["anonymize", "EVENTS", "r.parquet", "--ledger", "none/book"], "folder"),
-        (["anonymize", "EVENTS", "r.parquet", "--ledger", "."], "ledger"),
+        (["anonymize", "EVENTS", "r.parquet", "--k", "2", "--allow-overlap"], "--ledger"),
+        (["anonymize", "EVENTS", "r.parquet", "--k", "2", "--ledger", "r.parquet"], "different names"),
+        (["anonymize", "EVENTS", "r.parquet", "--k", "2", "--ledger", "none/book"], "folder"),
+        (["anonymize", "EVENTS", "r.parquet", "--k", "2", "--ledger", "."], "ledger"),
         (["measure", "EVENTS", "--k", "two"], "--k"),
         (["measure", "EVENTS", "--k", "1"], "from 2"),
         (["measure", "EVENTS", "--k", ","], "from 2"),
@@ -286,19 +297,17 @@ def test_errors_as_json(run, tmp_path):
 
 
 def test_an_unexpected_error_says_where_and_no_value(run, events, tmp_path, monkeypatch):
-    import shoal.pipeline
-
     def broken(*_, **__):
         raise ValueError("a secret value")
 
-    monkeypatch.setattr(shoal.pipeline, "read", broken)
-    _, out, err = run("anonymize", events, tmp_path / "r.parquet", check=2)
+    monkeypatch.setattr(shoal.Shoal, "read", broken)
+    _, out, err = run("anonymize", events, tmp_path / "r.parquet", "--k", 2, check=2)
     assert "secret" not in out + err
     assert "ValueError in" in err
 
 
 def test_quiet_in_a_pipe(process, events, tmp_path):
-    _, out, err = process("anonymize", events, tmp_path / "r.parquet", check=0)
+    _, out, err = process("anonymize", events, tmp_path / "r.parquet", "--k", 2, check=0)
     assert err == ""
     assert "\x1b" not in out
     process("anonymise", check=2)

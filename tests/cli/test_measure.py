@@ -41,15 +41,19 @@ def test_measure_reads_as_the_other_commands_do(run, events, tmp_path):
 def test_a_ledger_on_the_command_line_and_in_the_configuration(run, events, tmp_path):
     (tmp_path / "run.toml").write_text(f'[anonymize]\nledger = "{tmp_path / "book"}"\n')
     config = ["--config", tmp_path / "run.toml"]
-    _, out, err = run("anonymize", events, tmp_path / "1.parquet", *config, check=0)
+    _, out, err = run("anonymize", events, tmp_path / "1.parquet", "--k", 2, *config, check=0)
     assert "shares people with no earlier one" in out
-    _, out, err = run("anonymize", events, tmp_path / "2.parquet", "--ledger", tmp_path / "book", "--json", check=2)
+    _, out, err = run(
+        "anonymize", events, tmp_path / "2.parquet", "--k", 2, "--ledger", tmp_path / "book", "--json", check=2
+    )
     assert json.loads(out)["error"]["kind"] == "OverlapError"
     assert "--allow-overlap" in err
     out = run("anonymize", events, tmp_path / "2.parquet", *config, "--allow-overlap", "--k", "3", check=0).stdout
     assert "120 of 120 people are in earlier releases too" in out
     assert "among fewer than k = 3" in out
-    out = run("anonymize", events, tmp_path / "3.parquet", *config, "--allow-overlap", "--json", check=0).stdout
+    out = run(
+        "anonymize", events, tmp_path / "3.parquet", "--k", 2, *config, "--allow-overlap", "--json", check=0
+    ).stdout
     overlap = json.loads(out)["overlap"]
     assert overlap["shared"] == 120
     assert [one["release"] for one in overlap["each"]] == ["1.parquet", "2.parquet"]
@@ -58,5 +62,5 @@ def test_a_ledger_on_the_command_line_and_in_the_configuration(run, events, tmp_
 
 def test_without_a_ledger_nothing_is_noted(run, events, tmp_path):
     for name in ("1.parquet", "2.parquet"):
-        assert run("anonymize", events, tmp_path / name, "--json", check=0).json["overlap"] is None
+        assert run("anonymize", events, tmp_path / name, "--k", 2, "--json", check=0).json["overlap"] is None
     assert len(list(tmp_path.iterdir())) == 4

@@ -75,7 +75,7 @@ def test_compare(run, original):
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
-        (("--method", "shoal", "--split-gap", "4h"), "point methods"),
+        (("--k", "2", "--split-gap", "4h"), "point methods"),
         (("--method", "promesse", "--k", "3"), "no setting --k"),
         (("--method", "promesse", "--geo"), "publishes points"),
         (("--method", "promesse", "--compact"), "compact"),

@@ -37,6 +37,6 @@ def test_progress_and_figures(events, tmp_path):
 
 
 def test_quiet(events, tmp_path):
-    code, _, drawn = on_a_terminal("anonymize", events, tmp_path / "r.parquet", "--quiet")
+    code, _, drawn = on_a_terminal("anonymize", events, tmp_path / "r.parquet", "--k", 2, "--quiet")
     assert code == 0
     assert drawn == ""

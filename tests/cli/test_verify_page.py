@@ -69,15 +69,21 @@ def test_windows_on_the_command_line(run, events, groups):
     assert "kte-anonymity" not in out
 
 
-@pytest.mark.parametrize("name", ["other.csv", "other.parquet"])
+@pytest.mark.parametrize("name", ["other.csv", "other.parquet", "all-columns.parquet"])
 def test_another_tools_boxes(run, events, groups, tmp_path, name):
+    """Without manifest and metadata the grid must be given; then it is checked, integrity excepted."""
     other, crs = tmp_path / name, shoal.read_release(groups).frame.crs
-    boxes = pq.read_table(groups, columns=["uid", *BOX]).replace_schema_metadata(None)
+    whole = pq.read_table(groups).replace_schema_metadata(None)
+    boxes = whole.select(["uid", *BOX])
     if name.endswith(".csv"):
         pa_csv.write_csv(boxes, other)
     else:
-        pq.write_table(boxes.set_column(0, "uid", boxes["uid"].cast(pa.int32())), other)
-    asked = ["verify", events, other, "--crs", crs, "--cell", "100m", "--slot", "60s", "--k", "3", "--claim"]
+        narrow = boxes.set_column(0, "uid", boxes["uid"].cast(pa.int32()))
+        pq.write_table(whole if name.startswith("all") else narrow, other)
+    run("verify", events, other, "--k", "3", check=2)
+    asked = ["verify", events, other, "--crs", crs, "--cell", "100m", "--slot", "60s", "--k", "3"]
+    assert NOTES["no-manifest"] in run(*asked, check=0).stdout
+    asked.append("--claim")
     for claim in (["k-anonymity"], ["cover"], ["kte-cover", "--tau", "60min"]):
         out = run(*asked, *claim, check=0).stdout
         assert f"{claim[0]}(3" in out

@@ -12,10 +12,6 @@ SOURCE = Path(shoal.__file__).parent
 MOST_ARGUMENTS, MOST_LINES = 6, 60
 DECORATORS = {"jit", "inlined"}
 
-# Files whose kernels do not follow the rules yet. To be emptied.
-NOT_YET: set[str] = set()
-NOT_YET_ROOMS: set[str] = set()
-
 
 def kernels(text):
     """Yield every kernel of a module with the comment directly above it."""
@@ -56,13 +52,7 @@ def modules():
 
 @pytest.mark.parametrize("module", modules())
 def test_kernels_are_short_and_typed(module):
-    if module in NOT_YET or module.split("/")[0] in NOT_YET_ROOMS:
-        pytest.skip("not yet")
     assert faults((SOURCE / module).read_text()) == []
-
-
-def test_the_exceptions_exist():
-    assert set(modules()) >= NOT_YET
 
 
 KERNEL = "@jit\ndef kernel({}) -> None:\n{}"

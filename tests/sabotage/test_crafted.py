@@ -12,7 +12,7 @@ import pytest
 
 from shoal.errors import CannotCheck, SettingsError
 from shoal.seen.codes import NOT_CHECKED, PROBLEMS
-from shoal.seen.file import open_file
+from shoal.seen.file import open_release_file
 from shoal.seen.original import NO_PLACE, from_trajectories
 from shoal.seen.people import crowd_of
 from shoal.verifier import boxes, verify
@@ -167,7 +167,7 @@ def test_columns_that_are_none_of_a_release_are_not_read(tmp_path):
     draft = GROUPS.copy()
     draft.edit_table = lambda table: table.append_column("note", pa.array(["x" * 1000] * len(table)))
     path, _ = draft.write(tmp_path)
-    assert [batch.schema.names for batch in open_file(path).batches(["uid", "x_min"])] == [["uid", "x_min"]]
+    assert [batch.schema.names for batch in open_release_file(path).batches(["uid", "x_min"])] == [["uid", "x_min"]]
     assert verify(PEOPLE, path).failures == ("leaks",)
 
 

@@ -26,23 +26,24 @@ BYTES = [
 STRICTER = [COLUMN.encode(), FOLDER.encode()]
 
 
+def with_canaries(labels, users):
+    """Generated people, and two whose labels, place and times are canaries."""
+    table = shoal.synthesize(users=users, scene="town", days=3, seed=1)
+    others = table.set_column(0, "uid", table["uid"].cast(pa.array(labels).type))
+    canary = {
+        "uid": [labels[n % 2] for n in range(40)],
+        "datetime": pa.array([TIME_MS + 3_600_000 * (n // 2) for n in range(40)], pa.timestamp("ms", tz="UTC")),
+        "lat": np.full(40, LAT),
+        "lng": np.full(40, LNG),
+    }
+    return pa.concat_tables([others, pa.table(canary).cast(others.schema)])
+
+
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory):
-    """Generated people with one canary among them, in a folder and with a column that carry canaries too."""
+    """People with canaries among them, in a folder and with a column that carry canaries too."""
     folder = tmp_path_factory.mktemp(FOLDER)
-    table = shoal.synthesize(users=60, scene="town", days=3, seed=1)
-    canary = pa.table(
-        {
-            "uid": pa.array([f"{USER}{n % 2}" for n in range(40)]),
-            "datetime": pa.array([TIME_MS + 3_600_000 * (n // 2) for n in range(40)]).cast(
-                pa.timestamp("ms", tz="UTC")
-            ),
-            "lat": pa.array([LAT] * 40),
-            "lng": pa.array([LNG] * 40),
-        }
-    )
-    others = table.set_column(0, "uid", table["uid"].cast(pa.string()))
-    both = pa.concat_tables([others, canary.cast(others.schema)])
+    both = with_canaries([f"{USER}0", f"{USER}1"], users=60)
     both = both.append_column(COLUMN, pa.array(np.arange(both.num_rows)))
     pq.write_table(both, folder / "events.parquet")
     broken = (folder / "events.parquet").read_bytes()
@@ -58,16 +59,19 @@ COMMANDS = {
     "inspect-json": (0, "inspect {events} --json"),
     "anonymize": (0, "anonymize {events} {out}/r.parquet --k 3"),
     "csv": (0, "anonymize {events} {out}/r.csv --k 2 --seed 1 --json"),
-    "full": (0, "anonymize {events} {out}/r.parquet --geo --compact"),
-    "private": (0, "anonymize {events} {out}/r.parquet --audit {out}/private.parquet --run-record {out}/private.json"),
+    "full": (0, "anonymize {events} {out}/r.parquet --k 2 --geo --compact"),
+    "private": (
+        0,
+        "anonymize {events} {out}/r.parquet --k 2 --audit {out}/private.parquet --run-record {out}/private.json",
+    ),
     "measure": (0, "measure {events} --k 2,5 --unicity --sample 30 --plots {out}/figures --json"),
     "measure-table": (0, "measure {events} --k 2 --output {out}/private.parquet"),
     "measure-too-large-k": (2, "measure {events} --k 900"),
-    "dry-run": (0, "anonymize {events} {out}/r.parquet --dry-run"),
+    "dry-run": (0, "anonymize {events} {out}/r.parquet --k 2 --dry-run"),
     "too-large-k": (2, "anonymize {events} {out}/r.parquet --k 900"),
-    "cut": (2, "anonymize {in}/cut.parquet {out}/r.parquet"),
-    "strict": (2, "anonymize {in}/bad-row.parquet {out}/r.parquet --strict"),
-    "wrong-columns": (2, "anonymize {events} {out}/r.parquet --columns user=nobody"),
+    "cut": (2, "anonymize {in}/cut.parquet {out}/r.parquet --k 2"),
+    "strict": (2, "anonymize {in}/bad-row.parquet {out}/r.parquet --k 2 --strict"),
+    "wrong-columns": (2, "anonymize {events} {out}/r.parquet --k 2 --columns user=nobody"),
     "verify": (0, "verify {events} {release} --json"),
     "verify-fails": (1, "verify {events} {release} --k 50"),
     "attack": (0, "attack {events} {release} --attack all --victims 50"),
@@ -166,14 +170,12 @@ def decoded(path):
     if path.suffix != ".parquet":
         return b""
     table = pq.read_table(path)
-    raw = b"".join(
-        buffer.to_pybytes()
-        for column in table.columns
-        for chunk in column.chunks
-        for buffer in chunk.buffers()
-        if buffer
-    )
-    return raw + table.to_pandas().to_csv().encode()
+    return raw(table) + table.to_pandas().to_csv().encode()
+
+
+def raw(table):
+    buffers = (buffer for column in table.columns for chunk in column.chunks for buffer in chunk.buffers() if buffer)
+    return b"".join(buffer.to_pybytes() for buffer in buffers)
 
 
 def test_the_canaries_would_be_found(planted):

@@ -16,10 +16,7 @@ from shoal.seen.cover import cover_pairs
 from tests.oracle import owner as oracle
 from tests.people import random_people
 from tests.releases import people_of
-
-
-def boxes_of(records, kind):
-    return records.boxes[records.offsets[kind] : records.offsets[kind + 1]].astype(int).tolist()
+from tests.targets import boxes_of
 
 
 @pytest.mark.parametrize("seed", range(3))

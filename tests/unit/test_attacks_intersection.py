@@ -1,7 +1,5 @@
 """The attack intersection: equal to plain loops, on grids that differ, with and without audits."""
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -15,7 +13,7 @@ from shoal.run import Run
 from shoal.seen.grid import Grid
 from tests.draws import examples
 from tests.oracle import attacks as slow
-from tests.people import random_people
+from tests.people import lists_of, random_people
 from tests.releases import grouped, toy_people
 from tests.targets import GRID, covering_records, random_crowd, target_of
 
@@ -53,9 +51,7 @@ def metres(boxes, grid=GRID):
 
 
 def known_of(target, victims, seed):
-    known = shuffled(target.published, victims, np.random.default_rng([seed, 6]))
-    points = list(zip(known.t.tolist(), known.x.tolist(), known.y.tolist(), strict=True))
-    return [points[a:b] for a, b in pairwise(known.offsets)]
+    return lists_of(shuffled(target.published, victims, np.random.default_rng([seed, 6])))
 
 
 @examples(30)
@@ -195,9 +191,8 @@ def test_victims_whose_records_are_not_known_are_said():
     outcome = play(target, "intersection", other=target, points=2)
     assert outcome.figures["untold"] == 1
     assert any("--other-audit" in message for message in outcome.messages)
-    told = play(
-        target_of(people, loose, own=[0, 0]), "intersection", other=target_of(people, loose, own=[0, 0]), points=2
-    )
+    target = target_of(people, loose, own=[0, 0])
+    told = play(target, "intersection", other=target, points=2)
     assert (told.figures["untold"], told.rows[0]["together_min"]) == (0, 2)
     assert not any("--other-audit" in message for message in told.messages)
 
@@ -215,5 +210,5 @@ def test_what_makes_no_sense():
     target = target_of([[(1, 1, 1)]], [([(1, 1, 1, 1, 1, 1)], 1)])
     with pytest.raises(CannotCheck, match="--other"):
         play(target, "intersection")
-    with pytest.raises(SettingsError, match="--points"):
+    with pytest.raises(SettingsError, match="points: must be at least"):
         play(target, "intersection", other=target, points=0)

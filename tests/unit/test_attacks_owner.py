@@ -21,8 +21,9 @@ from shoal.run import Run
 from shoal.seen.cover import cover_pairs
 from tests.draws import examples
 from tests.oracle import owner as oracle
-from tests.people import random_people
+from tests.people import lists_of, random_people
 from tests.releases import people_of
+from tests.targets import boxes_of
 
 
 def pairs_of(target):
@@ -32,15 +33,6 @@ def pairs_of(target):
     return users[order], kinds[order]
 
 
-def samples_of(people, user):
-    part = slice(people.offsets[user], people.offsets[user + 1])
-    return [tuple(map(int, s)) for s in zip(people.t[part], people.x[part], people.y[part], strict=True)]
-
-
-def boxes_of(records, kind):
-    return records.boxes[records.offsets[kind] : records.offsets[kind + 1]].astype(int).tolist()
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_features_are_what_they_say(seed):
     people = random_people(30, seed=seed, slots=60, side=12, mean=5)
@@ -48,9 +40,8 @@ def test_features_are_what_they_say(seed):
     users, kinds = pairs_of(target)
     found = victim_features(target.people, target.records.unique, users, kinds)
     assert list(found) == list(FEATURES)
-    for user in range(len(people)):
+    for user, samples in enumerate(lists_of(target.people)):
         mine = np.flatnonzero(users == user)
-        samples = samples_of(target.people, user)
         records = [boxes_of(target.records.unique, kind) for kind in kinds[mine]]
         shared = oracle.shared_times(samples, records)
         for row, boxes, others in zip(mine, records, shared, strict=True):
@@ -93,9 +84,10 @@ def test_the_owner_regrets_nothing(k):
     own = target.records.groups[target.own[users]] == kinds
     assert found["no_regret"][own].all()
     assert not found["no_regret"][~own].all()
+    everyone = lists_of(target.people)
     for pair in range(0, len(users), 7):
         covered = users[kinds == kinds[pair]]
-        samples = [samples_of(target.people, user) for user in covered]
+        samples = [everyone[user] for user in covered]
         mine = samples.pop(int(np.flatnonzero(covered == users[pair])[0]))
         boxes = boxes_of(target.records.unique, kinds[pair])
         paid = np.mean([oracle.cost(next(b for b in boxes if oracle.inside(b, s))) for s in mine])
@@ -332,7 +324,7 @@ def test_those_who_are_not_covered_by_their_own_record_count_as_not_told():
 
 def test_what_it_needs():
     people, release = planted(10, 4)
-    with pytest.raises(SettingsError, match="victim or everybody"):
+    with pytest.raises(SettingsError, match="'victim' or 'everybody'"):
         attack(people, release, "owner", knows="nobody")
     with pytest.raises(CannotCheck, match="audit"):
         attack(people, Release(**{**vars(release), "members": None}), "owner")

@@ -108,7 +108,7 @@ def test_a_number_of_places():
     target = target_of([[(1, 1, 1), (2, 1, 1), (3, 2, 2)]], [([(1, 3, 1, 2, 1, 2)], 1)])
     (row,) = play(target, "top-locations", locations=2).rows
     assert (row["locations"], row["success"], row["control"]) == (2, 1.0, 1.0)
-    with pytest.raises(SettingsError, match="--locations"):
+    with pytest.raises(SettingsError, match="locations: must be at least"):
         play(target, "top-locations", locations=0)
 
 

@@ -148,7 +148,7 @@ def test_what_can_not_be_played(tmp_path):
     with pytest.raises(CannotCheck, match="no places"):
         shoal.attack(traces, release, "poi")
     with pytest.raises(SettingsError):
-        shoal.attack(traces, release, "poi", diameter_m=0)
+        shoal.attack(traces, release, "poi", diameter="0m")
     release.write(tmp_path / "r.parquet")
     with pytest.raises(CannotCheck, match="--audit"):
         shoal.attack(traces, tmp_path / "r.parquet", "poi")

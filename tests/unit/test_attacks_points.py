@@ -1,7 +1,5 @@
 """The attack points: equal to plain loops, never below k where k holds, and loud where it does not."""
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -14,7 +12,7 @@ from shoal.claim import Claim
 from shoal.errors import CannotCheck, SettingsError
 from tests.draws import examples
 from tests.oracle import attacks as slow
-from tests.people import random_people
+from tests.people import lists_of, random_people
 from tests.releases import grouped, ring, toy_people
 from tests.targets import covering_records, random_crowd, random_records, target_of
 
@@ -23,9 +21,7 @@ def known_points(target, outcome, seed):
     """What the attack drew, user by user: the victims, and their samples in the order in which they become known."""
     chance = np.random.default_rng([seed, 1])
     victims = np.sort(chance.permutation(np.flatnonzero(target.published.counts > 0))[: outcome.victims])
-    known = shuffled(target.published, victims, chance)
-    points = list(zip(known.t.tolist(), known.x.tolist(), known.y.tolist(), strict=True))
-    return victims.tolist(), [points[a:b] for a, b in pairwise(known.offsets)]
+    return victims.tolist(), lists_of(shuffled(target.published, victims, chance))
 
 
 @examples(25)
@@ -141,7 +137,7 @@ def test_victims_are_no_more_than_there_are():
 def test_what_makes_no_sense():
     people = random_crowd(1, users=5)
     target = target_of(people, covering_records(people, [range(5)]))
-    with pytest.raises(SettingsError, match="--points 4"):
+    with pytest.raises(SettingsError, match="points: must be at least"):
         play(target, "points", points=0)
     with pytest.raises(SettingsError, match="--victims"):
         play(target, "points", victims=0)

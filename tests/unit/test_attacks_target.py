@@ -1,7 +1,7 @@
 """What attacks are played with: files and memory, other tools' releases, the control, errors; intervals."""
 
+import inspect
 import json
-from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -11,14 +11,16 @@ import pytest
 from scipy.stats import binomtest
 
 import shoal
-from shoal.attacks import ATTACKS, known_attacks, open_target, play
+from shoal.attacks import ATTACKS, Attack, known_attacks, open_target, play, register, setting_names
 from shoal.attacks.outcome import Outcome, crowd, rate
 from shoal.errors import CannotCheck, SettingsError
 from shoal.reading.options import ReadOptions
 from shoal.seen.cover import count_cover
-from tests.people import random_people
+from shoal.settings import Settings, setting
+from shoal.units import Seconds
+from tests.people import lists_of, random_people
 from tests.releases import CRS, grouped, ring, toy_people
-from tests.targets import lists_of, target_of
+from tests.targets import target_of
 
 BOX = ["uid", "t_start", "t_end", "x_min", "y_min", "x_max", "y_max"]
 
@@ -49,7 +51,7 @@ def test_nothing_tried():
 
 def test_outcomes_are_plain(made):
     people, _, release, _ = made
-    outcome = shoal.attack(people, release, "window", epsilon_s=60)
+    outcome = shoal.attack(people, release, "window", epsilon=60)
     assert json.loads(json.dumps(outcome.to_dict()))["rows"] == outcome.rows
     assert not Outcome("points", {}, 1, [], failures=("x",)).ok
 
@@ -59,9 +61,7 @@ def test_files_and_memory_give_the_same(made):
     target = open_target(str(events), release, audit=audit, options=ReadOptions(tz="Asia/Shanghai"))
     assert target.tz == "Asia/Shanghai"
     assert (str(target.claim), target.k, target.promise) == ("k-anonymity(3)", 3, 1 / 3)
-    here = lists_of(people)
-    t, x, y, edges = target.people.t, target.people.x, target.people.y, target.people.offsets
-    read = [list(zip(*(c[a:b].tolist() for c in (t, x, y)), strict=True)) for a, b in pairwise(edges)]
+    here, read = lists_of(people), lists_of(target.people)
     order = {label: n for n, label in enumerate(people.labels.to_pylist())}
     assert read == [here[order[int(label)]] for label in target.people.labels.to_pylist()]
     assert len(read) == len(people)
@@ -158,9 +158,9 @@ def test_an_audit_of_something_else(made, tmp_path):
 
 
 def test_attacks_are_named(made):
-    people, _, release, audit = made
+    people, _, release, _ = made
     for name, match, options in (
-        ("magic", "points, top-locations, home-work, window", {}), ("points", "tau", {"tau_s": 60}),
+        ("magic", "points, top-locations, home-work, window", {}), ("points", "tau", {"tau": "60s"}),
         ("points", "one release", {"other": release}), ("points", "k must be", {"k": 0}),
     ):  # fmt: skip
         with pytest.raises(SettingsError, match=match):
@@ -168,13 +168,36 @@ def test_attacks_are_named(made):
     target = open_target(people, release)
     boxes = {name: entry for name, entry in ATTACKS.items() if not entry.on_traces}
     plain = [name for name, entry in boxes.items() if not (entry.needs_audit or entry.needs_other)]
-    assert known_attacks(target) == plain
-    assert known_attacks(open_target(people, release, audit=audit), other=True) == list(boxes)
-    with pytest.raises(SettingsError, match="no setting tau_s"):
-        play(target, "points", tau_s=3600)
+    assert known_attacks("boxes") == plain
+    assert known_attacks("boxes", audit=True, other=True) == list(boxes)
+    with pytest.raises(SettingsError, match="no setting tau"):
+        play(target, "points", tau=3600)
     for name in (name for name, entry in ATTACKS.items() if entry.needs_audit):
         with pytest.raises(CannotCheck, match="--audit"):
             play(target, name)
+
+
+def test_the_signature_has_the_settings_of_all_attacks():
+    """Type checkers need the names written there."""
+    taken = inspect.signature(shoal.attack).parameters
+    common = "original release attack victims seed audit k other other_original other_audit options run reading"
+    assert [name for name in taken if name not in common.split()] == setting_names()
+
+
+def test_a_new_attack_is_one_declaration(made, monkeypatch):
+    class Slow(Settings):
+        pause: Seconds = setting(60, unit="s", help="How long to wait.", gt=0)
+
+    def wait(target, *, victims, seed, run, pause):
+        return Outcome("wait", {"pause_s": pause}, victims, [])
+
+    monkeypatch.setitem(ATTACKS, "wait", None)  # gone when the test ends
+    register(Attack("wait", wait, "nothing", Slow))
+    people, _, release, _ = made
+    assert shoal.attack(people, release, "wait", pause="2min").settings == {"pause_s": 120}
+    assert "wait" in known_attacks("boxes")
+    with pytest.raises(SettingsError, match="pause: must be above 0"):
+        shoal.attack(people, release, "wait", pause=0)
 
 
 def test_reading_options_may_be_keywords(made):

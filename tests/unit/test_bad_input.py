@@ -84,26 +84,22 @@ def flip(data):
     return bytes(middle)
 
 
-def packed_zeros(folder):
-    with gzip.open(folder / "a.csv.gz", "wb", compresslevel=9) as file:
-        file.write(HEADER.encode())
-        for _ in range(100):
-            file.write(b"\n" * (1 << 20))
-    return folder / "a.csv.gz"
+def packed_zeros(ending, compression):
+    """A hundred megabytes of empty lines in a small file."""
+
+    def write(folder):
+        path = folder / f"a.csv.{ending}"
+        with pa.output_stream(str(path), compression=compression) as file:
+            file.write(HEADER.encode() + b"\n" * (100 << 20))
+        return path
+
+    return write
 
 
 def float_users(*users):
     """Rows of users as floats, which is how numbers with gaps come from pandas."""
     n = len(users)
     return pa.table({"uid": pa.array(users, pa.float64()), "time": [0] * n, "lat": [39.7] * n, "lng": [116.7] * n})
-
-
-def packed_zeros_zstd(folder):
-    with pa.output_stream(str(folder / "a.csv.zst"), compression="zstd") as file:
-        file.write(HEADER.encode())
-        for _ in range(100):
-            file.write(b"\n" * (1 << 20))
-    return folder / "a.csv.zst"
 
 
 # name: (how to write it, expected error, options) or (how to write it, expected account of dropped rows, options)
@@ -187,8 +183,8 @@ TABLE = {
         errors.UnreadableFile,
     ),
     "decompression bomb, Parquet": (parquet(bomb), errors.TooLarge),
-    "decompression bomb, gzip": (packed_zeros, errors.TooLarge),
-    "decompression bomb, zstd": (packed_zeros_zstd, errors.TooLarge),
+    "decompression bomb, gzip": (packed_zeros("gz", "gzip"), errors.TooLarge),
+    "decompression bomb, zstd": (packed_zeros("zst", "zstd"), errors.TooLarge),
     "truncated gzip": (text(GOOD * 999, name="a.csv.gz"), errors.UnreadableFile, {}, lambda data: data[:-9]),
     "not gzip at all": (text(GOOD, name="a.csv.gz"), errors.UnreadableFile, {}, gzip.decompress),
 }

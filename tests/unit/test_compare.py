@@ -3,7 +3,6 @@
 import csv
 import json
 import re
-from contextlib import contextmanager
 from dataclasses import asdict, replace
 
 import pyarrow.parquet as pq
@@ -11,28 +10,21 @@ import pytest
 
 import shoal
 from shoal import comparison as room
-from shoal.comparison import compare, contests, save_table
+from shoal.comparison import compare, contests, save_comparison
 from shoal.errors import AlreadyExists, OutputError, SettingsError, TooFewUsers, TooLarge
 from shoal.measure import precision
 from shoal.methods import METHODS
 from shoal.run import Run
 from shoal.tables import refuse_table
 from tests.people import random_people
+from tests.progress import Heard
 from tests.tracks import planted, traces_of, walk
 
-COLUMNS = [
-    "method",
-    "k",
-    "claim",
-    "owner_cost",
-    "span_km_mean",
-    "span_km_median",
-    "duration_min_mean",
-    "duration_min_median",
-    "suppressed",
-    "seconds",
-    "peak_memory_bytes",
-]
+SPANS = ["span_km_mean", "span_km_median", "duration_min_mean", "duration_min_median"]
+COLUMNS = ["method", "k", "claim", "owner_cost", *SPANS, "suppressed", "seconds", "peak_memory_bytes"]
+SCORES = ["fscore", "precision", "recall", "spatial_error_m"]
+QUERIES = ["query_distortion", "query_distortion_low", "query_distortion_high"]
+POINT_COLUMNS = ["method", "claim", *SCORES, *QUERIES, "compression", "seconds", "traces", "records", "points"]
 
 
 @pytest.fixture(scope="module")
@@ -85,8 +77,8 @@ def test_each_line_is_its_methods_release(lines):
         ("shoal", 3, "k-anonymity(3)"),
         ("k-scale:full", 3, "k-anonymity(3)"),
     ]
-    assert lines[2].precision == precision(shoal.Shoal(k=3).anonymize(people))
-    assert lines[1].precision == precision(shoal.KScale(k=2, constraint="full").anonymize(people))
+    assert lines[2].figures == asdict(precision(shoal.Shoal(k=3).anonymize(people)))
+    assert lines[1].figures == asdict(precision(shoal.KScale(k=2, constraint="full").anonymize(people)))
     assert all(line.seconds > 0 for line in lines)
 
 
@@ -112,15 +104,9 @@ def test_peak_memory_is_of_the_run(tmp_path, monkeypatch):
 
 
 def test_progress_says_which_run():
-    stages = []
-
-    class Heard:
-        @contextmanager
-        def stage(self, name, total=None):
-            stages.append(name)
-            yield lambda _: None
-
-    compare(random_people(10), contests(["k-scale"], [2]), run=Run(progress=Heard()))
+    progress = Heard()
+    compare(random_people(10), contests(["k-scale"], [2]), run=Run(progress=progress))
+    stages = [name for name, _, _ in progress.stages]
     assert stages[0] == "runs"
     assert "k-scale, k = 2: records" in stages
 
@@ -128,7 +114,7 @@ def test_progress_says_which_run():
 @pytest.mark.parametrize("ending", ["csv", "json", "parquet"])
 def test_saved_tables_hold_the_lines(lines, tmp_path, ending):
     path = tmp_path / f"table.{ending}"
-    save_table(lines, path)
+    save_comparison(lines, path)
     if ending == "csv":
         with path.open(newline="") as file:
             saved = list(csv.DictReader(file))
@@ -138,7 +124,7 @@ def test_saved_tables_hold_the_lines(lines, tmp_path, ending):
     assert len(saved) == len(lines)
     for row, line in zip(saved, lines, strict=True):
         assert (row["method"], int(row["k"]), row["claim"]) == (line.method, line.k, line.claim)
-        for name, value in asdict(line.precision).items():
+        for name, value in line.figures.items():
             assert float(row[name]) == value
         assert row["peak_memory_bytes"] in (line.peak_memory_bytes, str(line.peak_memory_bytes or ""))
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
@@ -146,7 +132,7 @@ def test_saved_tables_hold_the_lines(lines, tmp_path, ending):
 
 def test_unknown_peaks_are_saved_too(lines, tmp_path):
     for ending in ("csv", "json", "parquet"):
-        save_table([replace(lines[0], peak_memory_bytes=None)], tmp_path / f"table.{ending}")
+        save_comparison([replace(lines[0], peak_memory_bytes=None)], tmp_path / f"table.{ending}")
     assert pq.read_table(tmp_path / "table.parquet")["peak_memory_bytes"].to_pylist() == [None]
 
 
@@ -154,9 +140,9 @@ def test_an_existing_table_stays(lines, tmp_path):
     path = tmp_path / "table.csv"
     path.write_text("mine")
     with pytest.raises(AlreadyExists, match="--overwrite"):
-        save_table(lines, path)
+        save_comparison(lines, path)
     assert path.read_text() == "mine"
-    save_table(lines, path, overwrite=True)
+    save_comparison(lines, path, overwrite=True)
     assert path.read_text().startswith("method,k,claim,owner_cost")
 
 
@@ -184,6 +170,7 @@ def test_lines_are_those_of_evaluate_and_attack(traces):
     raw, smooth, noisy = compare(traces, names, queries=100, seed=3)
     assert (raw.fscore, raw.query_distortion, raw.compression) == (1.0, 0.0, 1.0)
     assert raw.spatial_error_m < 1e-3
+    assert (list(raw.to_dict()), raw.seconds) == (POINT_COLUMNS, None)
     release = shoal.Promesse(step=100).anonymize(traces)
     alone = shoal.evaluate(traces, release, queries=100, seed=3)
     assert smooth.query_distortion == alone.query_distortion
@@ -195,6 +182,8 @@ def test_lines_are_those_of_evaluate_and_attack(traces):
 
 
 def test_names_of_point_methods():
+    with pytest.raises(SettingsError, match="points only"):
+        compare(random_people(4), ["raw"])
     with pytest.raises(SettingsError, match="one after the other"):
         contests(["promesse", "shoal"])
     for wrong in ("promesse:fast", "geo-indistinguishability"):

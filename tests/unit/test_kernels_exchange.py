@@ -5,21 +5,15 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from shoal.kernels.exchange import arcs_for, chains_for, exchange, refresh, reshape
+from shoal.kernels.exchange import arcs_for, chains_for, exchange, refresh, regroup
 from shoal.kernels.groups import group_cost, scratch_for
 from shoal.kernels.members import empty_partition, load_groups
 from shoal.kernels.merge import OWNER, MemberLists, MergedRecords, merge_records
 from shoal.kernels.partners import cheapest_partners
-from shoal.kernels.samples import Samples
 from shoal.kernels.start import start_groups
+from tests.people import as_samples
 
 DEPTH, CLOSINGS, ARCS, NEAR_GROUPS = 4, 30, 12, 5
-
-
-def packed(lists):
-    rows = np.concatenate([np.array(samples, np.int32).reshape(-1, 3) for samples in lists])
-    offsets = np.concatenate([[0], np.cumsum([len(samples) for samples in lists])])
-    return Samples(*np.ascontiguousarray(rows.T), offsets)
 
 
 def random_lists(n, seed, kind="mixed"):
@@ -109,7 +103,7 @@ def search(samples, near, reach, k, sweeps=4, start=None):
             exchange(samples, users, groups, arcs, chains, scratch)
             check(samples, groups, k, scratch)
             totals.append(groups.cost.sum())
-        reshape(samples, groups, arcs, scratch)
+        regroup(samples, groups, arcs, scratch)
         check(samples, groups, k, scratch)
         totals.append(groups.cost.sum())
     assert all(after <= before * (1 + 1e-12) for before, after in pairwise(totals))
@@ -126,7 +120,7 @@ SIZES = {"k": lambda k: k, "2k-1": lambda k: 2 * k - 1, "2k": lambda k: 2 * k, "
 def test_the_least_numbers_of_users(near, size, k):
     for seed, kind in enumerate(["mixed", "isolated", "identical"]):
         n = SIZES[size](k)
-        samples = packed(random_lists(n, seed, kind))
+        samples = as_samples(random_lists(n, seed, kind))
         search(samples, *neighbours(samples, near, seed), k)
 
 
@@ -135,14 +129,14 @@ def test_the_least_numbers_of_users(near, size, k):
 @pytest.mark.parametrize("k", [2, 3, 4])
 def test_more_users(near, kind, k):
     for seed, n in enumerate([23, 41]):
-        samples = packed(random_lists(n, seed, kind))
+        samples = as_samples(random_lists(n, seed, kind))
         search(samples, *neighbours(samples, near, seed), k)
 
 
 @pytest.mark.parametrize("sizes", [[2, 3, 2, 3, 2], [3, 3, 3, 3], [2] * 6])
 def test_sweeps_from_groups_there_are(sizes):
     lists = random_lists(sum(sizes), 5)
-    samples = packed(lists)
+    samples = as_samples(lists)
     near, reach = neighbours(samples, "true", 0)
     totals = search(samples, near, reach, 2, start=sizes)
     assert totals[-1] < totals[0]
@@ -150,14 +144,14 @@ def test_sweeps_from_groups_there_are(sizes):
 
 def test_two_who_stand_wrong_are_exchanged():
     here, there = [[(1, 0, 0)], [(2, 0, 0)]], [[(1, 900, 900)], [(2, 900, 900)]]
-    samples = packed([here[0], there[0], here[1], there[1]])
+    samples = as_samples([here[0], there[0], here[1], there[1]])
     near, reach = neighbours(samples, "true", 0)
     assert search(samples, near, reach, 2, sweeps=1, start=[2, 2])[-1] == 2 * 2 * (2 * 2)
 
 
 def test_a_group_too_large_is_split_and_one_that_nobody_needs_dissolved():
     close = [[(5, n // 2, n // 2)] for n in range(4)]  # two pairs, as one group of three and one that stands badly
-    samples = packed([close[0], close[1], close[2], [(5, 500, 500)], close[3], [(5, 500, 501)]])
+    samples = as_samples([close[0], close[1], close[2], [(5, 500, 500)], close[3], [(5, 500, 501)]])
     near, reach = neighbours(samples, "true", 0)
     best = search(samples, near, reach, 2, start=[3, 3], sweeps=6)[-1]
     assert best == 2 * 2 + 2 * 2 + 2 * 3
@@ -166,7 +160,7 @@ def test_a_group_too_large_is_split_and_one_that_nobody_needs_dissolved():
 @pytest.mark.parametrize("seed", range(3))
 def test_the_order_of_groups_decides_nothing_twice(seed):
     """The same call gives the same groups."""
-    samples = packed(random_lists(30, seed))
+    samples = as_samples(random_lists(30, seed))
     near, reach = neighbours(samples, "true", seed)
     assert search(samples, near, reach, 3) == search(samples, near, reach, 3)
 
@@ -207,7 +201,7 @@ def check_partners(samples, nearest, start, kept):
 @pytest.mark.parametrize("kind", ["mixed", "isolated", "identical"])
 def test_partners_equal_brute_force(kept, kind):
     for seed, (n, start, stop) in enumerate([(2, 0, 2), (20, 0, 20), (25, 7, 18), (25, 20, 25)]):
-        samples = packed(random_lists(n, seed, kind))
+        samples = as_samples(random_lists(n, seed, kind))
         rng = np.random.default_rng(seed)
         ranks = min(n - 1, 8)
         nearest = np.array([rng.permutation(np.delete(np.arange(n), u))[:ranks] for u in range(start, stop)])
@@ -215,7 +209,7 @@ def test_partners_equal_brute_force(kept, kind):
 
 
 def test_partners_as_cheap_come_in_order():
-    samples = packed(random_lists(9, 0, "identical"))
+    samples = as_samples(random_lists(9, 0, "identical"))
     nearest = np.array([[v for v in range(8, -1, -1) if v != u] for u in range(9)])
     other = check_partners(samples, nearest, 0, 4)
     assert other.tolist() == [[v for v in range(9) if v != u][:4] for u in range(9)]

@@ -8,7 +8,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from shoal.kernels.glove import merge_two_stage, reshape, two_stage
-from shoal.kernels.samples import Samples
 from shoal.kernels.stretch import Scale, Weights
 from shoal.run import Run
 from shoal.search.glove_groups import _LISTED, _Greedy
@@ -16,7 +15,7 @@ from tests.draws import examples
 from tests.oracle import glove as twin
 from tests.oracle.merge import holds
 from tests.oracle.stretch import effort
-from tests.people import random_people
+from tests.people import as_samples, random_people
 
 PAPER = Scale(12, 5, 2400, 2400)
 
@@ -116,11 +115,9 @@ samples = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 40), st.integers
 @given(samples, samples)
 def test_merged_people_keep_every_sample_and_no_empty_box(one, other):
     trajectories = [sorted(set(one)), sorted(set(other))]
-    t, x, y = np.ascontiguousarray(np.array([s for samples in trajectories for s in samples], np.int32).T)
-    both = Samples(t, x, y, np.array([0, len(trajectories[0]), len(t)]))
-    singles = [array([(t, t, x, x, y, y) for t, x, y in samples]) for samples in trajectories]
-    found = tuples(merge_two_stage(*singles, Weights(1, 1), PAPER, both, np.arange(2)))
     groups = [twin.Group((n,), twin.as_boxes(samples)) for n, samples in enumerate(trajectories)]
+    singles = [array(group.boxes) for group in groups]
+    found = tuples(merge_two_stage(*singles, Weights(1, 1), PAPER, as_samples(trajectories), np.arange(2)))
     assert found == twin.merged(*groups, trajectories, "two-stage").boxes
     everything = [s for samples in trajectories for s in samples]
     assert all(sum(holds(box, s) for box in found) == 1 for s in everything)

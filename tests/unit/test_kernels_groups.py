@@ -8,8 +8,8 @@ import pytest
 import shoal
 from shoal.kernels.groups import group_cost, samples_within, scratch_for
 from shoal.kernels.merge import MEMBERS, MemberLists, MergedRecords, merge_records
-from shoal.kernels.samples import Samples
 from tests.oracle import merge as oracle
+from tests.people import as_samples, lists_of
 
 MOST = 6
 
@@ -27,10 +27,7 @@ def random_samples(seed, users=30):
         lists.append(np.column_stack([t, np.broadcast_to(place + spread, (count, 2))]))
         if rng.random() < 0.15:
             lists.append(lists[-1])
-    lists = lists[:users]
-    rows = np.concatenate(lists).astype(np.int32)
-    offsets = np.concatenate([[0], np.cumsum([len(samples) for samples in lists])])
-    return Samples(*np.ascontiguousarray(rows.T), offsets)
+    return as_samples(lists[:users])
 
 
 def random_groups(seed, users=30, count=250):
@@ -97,36 +94,32 @@ def test_the_order_of_members_makes_no_difference(seed):
 @pytest.mark.parametrize("seed", range(4))
 def test_costs_equal_trying_every_partition(seed):
     samples = random_samples(seed, users=12)
+    everyone = lists_of(samples)
     for members in random_groups(seed, users=12, count=40):
-        lists = [user_of(samples, member) for member in members[:3]]
+        lists = [everyone[member] for member in members[:3]]
         if len({t for one in lists for t, _, _ in one}) <= 9:
             assert cost_of(samples, members[:3]) == pytest.approx(oracle.cheapest(lists, "members"))
 
 
-def user_of(samples, user):
-    rows = slice(samples.offsets[user], samples.offsets[user + 1])
-    return list(zip(samples.t[rows].tolist(), samples.x[rows].tolist(), samples.y[rows].tolist(), strict=True))
-
-
 def test_costs_equal_the_public_face():
     samples = random_samples(3)
+    everyone = lists_of(samples)
     for members in random_groups(3, count=20):
-        _, cost = shoal.k_merge([user_of(samples, member) for member in members], "members")
+        _, cost = shoal.k_merge([everyone[member] for member in members], "members")
         assert cost_of(samples, members) == pytest.approx(cost)
 
 
 def test_far_places_and_times_stay_exact():
     far = 2**30 - 1
-    rows = np.array([(0, -far, 0), (far, far, far), (1, 0, 0), (far, far - 1, -far)], np.int32)
-    samples = Samples(*np.ascontiguousarray(rows.T), np.array([0, 2, 4]))
-    _, cost = shoal.k_merge([rows[:2], rows[2:]], "members")
-    assert cost_of(samples, [0, 1]) == cost
+    lists = [[(0, -far, 0), (far, far, far)], [(1, 0, 0), (far, far - 1, -far)]]
+    _, cost = shoal.k_merge(lists, "members")
+    assert cost_of(as_samples(lists), [0, 1]) == cost
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_samples_within_slots_are_counted(seed):
     samples = random_samples(seed)
-    rng = np.random.default_rng(seed)
+    everyone, rng = lists_of(samples), np.random.default_rng(seed)
     groups = random_groups(seed, count=12)
     offsets = np.concatenate([[0], np.cumsum([len(members) for members in groups])])
     chosen = rng.integers(0, len(groups), 40)
@@ -136,7 +129,7 @@ def test_samples_within_slots_are_counted(seed):
         low <= t <= high
         for group, low, high in zip(chosen, first, last, strict=True)
         for member in groups[group]
-        for t, _, _ in user_of(samples, member)
+        for t, _, _ in everyone[member]
     )
     found = samples_within(samples, MemberLists(offsets, np.concatenate(groups)), chosen, first, last)
     assert found == expected

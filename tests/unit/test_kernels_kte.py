@@ -13,8 +13,8 @@ from shoal.kernels.kte import (
     Present,
     RecentTargets,
     arc_costs,
+    held_pieces,
     hide_round,
-    hold,
     piece_bounds,
     task_of,
 )
@@ -22,12 +22,12 @@ from shoal.kernels.kte_marks import Marks, Subset, Turn, forget_marks, keep_free
 from shoal.kernels.samples import Samples
 from tests.draws import examples
 from tests.oracle.kte_hide import can_be_hidden
+from tests.people import as_samples
 
 
 def scene(lists):
     """Return the pieces of users in one epoch, one each."""
-    rows = np.concatenate([np.array(sorted(own), np.int32) for own in lists])
-    samples = Samples(*np.ascontiguousarray(rows.T), np.cumsum([0, *(len(own) for own in lists)]))
+    samples = as_samples([sorted(own) for own in lists])
     bounds = np.empty((len(lists), 6), np.int64)
     piece_bounds(samples, bounds)
     return PieceTable(samples, bounds, np.diff(samples.offsets))
@@ -46,7 +46,7 @@ def one_round(table, used=(), near=None, target=None, forever=True):
     none = np.full(n, -1)
     subset = Subset(everyone, everyone[:, None], (none if target is None else target)[:, None].copy())
     turn = Turn(subset, marks, 0, forever)
-    held = hold(subset, 0, Present(0, subset.piece, everyone.astype(np.int32)), no_target(n), table)
+    held = held_pieces(subset, 0, Present(0, subset.piece, everyone.astype(np.int32)), no_target(n), table)
     around = Neighbours(none, none, np.zeros(n, np.int64), np.arange(n + 1), np.ones(n, dtype=bool))
     everybody = np.tile(everyone, (n, 1)) if near is None else near
     near = np.full((n, everybody.shape[1]), -1)
@@ -153,7 +153,7 @@ def test_a_leak_counts(sizes):
     piece = np.array([0, 2, 4, 5])
     subset = Subset(np.arange(4), piece[:, None], np.full((4, 1), -1))
     marks = Marks(np.zeros((4, 4), np.int32), np.zeros((4, 4), np.int32), np.zeros(4, np.int64))
-    held = hold(subset, 0, Present(0, subset.piece, np.arange(4, dtype=np.int32)), no_target(4), ordered)
+    held = held_pieces(subset, 0, Present(0, subset.piece, np.arange(4, dtype=np.int32)), no_target(4), ordered)
     none = np.full(4, -1)
     after = np.array([1, 3, -1, -1])
     epoch, starts = np.array([0, 1, 0, 1, 0, 0]), np.array([0, 2, 4, 5, 6])

@@ -5,21 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.kernels.samples import Samples
 from shoal.kernels.sketch import LANES, Sketching, fill_sketches, nearest_by_sketch
 from tests.draws import examples
 from tests.oracle import sketch as oracle
-
-
-def packed(lists):
-    rows = np.array([sample for samples in lists for sample in samples], np.int32).reshape(-1, 3)
-    offsets = np.concatenate([[0], np.cumsum([len(samples) for samples in lists])])
-    return Samples(*np.ascontiguousarray(rows.T), offsets)
+from tests.people import as_samples
 
 
 def blocks_of(lists, users, first, width, slots, floor, left=0.0):
     blocks = np.full((-(-len(users) // LANES), slots, 4, LANES), left, np.float32)
-    fill_sketches(packed(lists), np.array(users), Sketching(first, width, slots, 1.0, 1.0), floor, blocks)
+    fill_sketches(as_samples(lists), np.array(users), Sketching(first, width, slots, 1.0, 1.0), floor, blocks)
     return blocks
 
 

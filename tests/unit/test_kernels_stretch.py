@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 import shoal
 from shoal.errors import InputError, SettingsError
 from shoal.frame import Frame
-from shoal.kernels.samples import Samples
 from shoal.kernels.stretch import (
     NearestBoxes,
     RowRange,
@@ -26,6 +25,7 @@ from shoal.kernels.stretch import (
 from shoal.measure.stretch import Stretch
 from tests.draws import examples
 from tests.oracle import stretch as oracle
+from tests.people import as_samples
 
 GRID = Frame(crs=None)
 
@@ -73,11 +73,6 @@ def packed(a, b):
     return boxes
 
 
-def columns(a, b):
-    columns = np.ascontiguousarray(np.array([*a, *b], np.int32).T)
-    return Samples(*columns, np.array([0, len(a), len(a) + len(b)]))
-
-
 @examples(150)
 @given(boxes, boxes, people, people, stretches)
 def test_boxes_equal_the_slow_twin(a, b, n_a, n_b, stretch):
@@ -111,7 +106,7 @@ def test_samples_equal_the_slow_twin(a, b, stretch):
     scale = stretch.scale(GRID)
     if not oracle.first_is_longer(first, second):
         a, b = b, a
-    both, ends = columns(a, b), rows_of(a, b)
+    both, ends = as_samples([a, b]), rows_of(a, b)
     whole = (scale.space_cap + scale.time_cap) * len(a)
     truth = oracle.effort(first, second, terms=terms_of(stretch))
     assert Fraction(effort_sum(both, *ends, scale, whole), whole) == truth
@@ -126,7 +121,7 @@ def test_samples_equal_the_slow_twin(a, b, stretch):
 @given(samples, samples, stretches, st.fractions(0, 1))
 def test_it_leaves_off_only_above_the_limit(a, b, stretch, share):
     scale = stretch.scale(GRID)
-    both, ends = columns(a, b), rows_of(a, b)
+    both, ends = as_samples([a, b]), rows_of(a, b)
     whole = (scale.space_cap + scale.time_cap) * len(a)
     total = effort_sum(both, *ends, scale, whole)
     limit = int(share * whole)
@@ -152,7 +147,7 @@ def test_far_coordinates_do_not_overflow():
     end = 2**30
     a, b = [(-end, -end, -end)], [(end, end, end), (end, end, end - 1)]
     assert shoal.stretch_effort(a, b) == 1.0
-    assert effort_sum(columns(a, b), *rows_of(a, b), Stretch().scale(GRID), 10**9) == 4800
+    assert effort_sum(as_samples([a, b]), *rows_of(a, b), Stretch().scale(GRID), 10**9) == 4800
 
 
 def test_the_paper_s_terms_and_the_units_of_the_grid():

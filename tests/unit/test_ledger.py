@@ -1,11 +1,14 @@
 """The ledger: notices people who are published again, holds no label, and is whole or refused."""
 
+import hashlib
 import json
 import os
 import stat
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -211,8 +214,6 @@ def test_any_damage_is_noticed(tmp_path):
 
 @pytest.mark.parametrize("change", ["column", "field", "count", "key"])
 def test_a_sealed_file_of_another_shape_is_no_ledger(tmp_path, change):
-    import hashlib
-
     path = tmp_path / "book"
     filled(path, {p: p // 2 for p in range(4)})
     first, header, rest = path.read_bytes()[:-32].split(b"\n", 2)
@@ -231,17 +232,12 @@ def test_a_sealed_file_of_another_shape_is_no_ledger(tmp_path, change):
         open_file(path)
 
 
-def test_another_version_is_named(tmp_path):
+def test_another_version_is_named_and_a_public_ledger_refused(tmp_path):
     path = tmp_path / "book"
     filled(path, {1: 0})
     path.write_bytes(path.read_bytes().replace(b"shoal ledger 1\n", b"shoal ledger 2\n"))
     with pytest.raises(LedgerError, match="format 2"):
         open_file(path)
-
-
-def test_a_public_ledger_is_refused(tmp_path):
-    path = tmp_path / "book"
-    filled(path, {1: 0})
     path.chmod(0o640)
     with pytest.raises(LedgerError, match="chmod 600"):
         open_file(path)
@@ -337,8 +333,6 @@ def test_with_the_flag_it_is_said_what_is_left(events, tmp_path):
 
 def groups_in(audit):
     """Everybody's group, as an audit file tells it."""
-    import pyarrow.parquet as pq
-
     lists = {}
     for row in pq.read_table(audit).to_pylist():
         lists.setdefault(row["owner"], set()).add(row["member"])
@@ -355,13 +349,9 @@ def test_other_people_are_welcome(events, tmp_path):
 
 
 def test_people_are_known_again_under_another_type(tmp_path):
-    import pyarrow.csv as pa_csv
-
     table = shoal.synthesize(users=40, scene="town", days=2, seed=5)
     pa_csv.write_csv(table, tmp_path / "events.csv")
     text = table.set_column(0, "uid", table["uid"].cast(pa.string()))
-    import pyarrow.parquet as pq
-
     pq.write_table(text, tmp_path / "events.parquet")
     run(tmp_path / "events.csv", tmp_path / "1.parquet", tmp_path / "book")
     with pytest.raises(OverlapError, match="about 40 of 40"):
@@ -448,11 +438,9 @@ def test_a_ledger_does_not_lie_among_inputs(events, tmp_path):
 
 
 def test_a_damaged_ledger_stops_before_reading(events, tmp_path, monkeypatch):
-    import shoal.pipeline
-
     (tmp_path / "book").write_bytes(b"shoal ledger 1\n{}")
     (tmp_path / "book").chmod(0o600)
-    monkeypatch.setattr(shoal.pipeline, "read", lambda *_, **__: pytest.fail("it was read"))
+    monkeypatch.setattr(shoal.Shoal, "read", lambda *_, **__: pytest.fail("it was read"))
     with pytest.raises(LedgerError, match="damaged"):
         run(events, tmp_path / "r.parquet", tmp_path / "book")
 

@@ -19,7 +19,7 @@ from shoal.run import Run
 from shoal.trajectories import build
 from tests.draws import examples
 from tests.oracle import stretch as oracle
-from tests.people import random_people
+from tests.people import people_of, random_people
 
 MODULE = sys.modules[shoal.k_gap.__module__]
 
@@ -152,14 +152,8 @@ def test_rows_and_labels_do_not_matter_nor_do_whole_shifts():
     assert (shoal.k_gap(again, 3).gap == shoal.k_gap(people, 3).gap).all()
 
 
-def made_of(trajectories):
-    rows = [(user, *sample) for user, samples in enumerate(trajectories) for sample in samples]
-    users, t, x, y = np.array(rows, np.int32).T.copy()
-    return build(users, t, x, y, labels=pa.array([f"p{n}" for n in range(len(trajectories))]), frame=Frame(crs=None))
-
-
 def test_the_table_names_people_and_holds_a_row_for_each_k():
-    people = made_of([[(0, 0, 0)], [(0, 10, 0)], [(48, 10, 0)]])
+    people = people_of([[(0, 0, 0)], [(0, 10, 0)], [(48, 10, 0)]])
     table = shoal.k_gap(people, [2, 3]).table()
     assert table.column_names == ["uid", "k", "gap", "space", "time"]
     rows = table.to_pylist()
@@ -171,11 +165,11 @@ def test_the_table_names_people_and_holds_a_row_for_each_k():
 
 
 def test_people_who_are_the_same_and_people_who_share_nothing():
-    twins = made_of([[(0, 0, 0), (9, 1, 1)]] * 4)
+    twins = people_of([[(0, 0, 0), (9, 1, 1)]] * 4)
     found = shoal.k_gap(twins, [2, 4])
     assert (found.gap == 0).all()
     assert found.near.tolist() == [[1, 2, 3], [0, 2, 3], [0, 1, 3], [0, 1, 2]]
-    apart = made_of([[(0, 0, 0)], [(10**6, 10**6, 0)], [(2 * 10**6, 0, 10**6)]])
+    apart = people_of([[(0, 0, 0)], [(10**6, 10**6, 0)], [(2 * 10**6, 0, 10**6)]])
     found = check(apart, [2, 3])
     assert (found.gap == 1).all()
     assert (found.space == 0.5).all()
@@ -183,7 +177,7 @@ def test_people_who_are_the_same_and_people_who_share_nothing():
 
 def test_thousands_of_samples_in_one_minute():
     crowd = [(0, n % 70, n // 70) for n in range(3000)]
-    people = made_of([crowd, [(0, 3, 3)], crowd[1:], [(5, 0, 0)]])
+    people = people_of([crowd, [(0, 3, 3)], crowd[1:], [(5, 0, 0)]])
     found = shoal.k_gap(people, [2, 4])
     near, effort = brute_force(people, range(4), 3)
     assert (found.near == near).all()

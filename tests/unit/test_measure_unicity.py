@@ -10,15 +10,12 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.errors import SettingsError
-from shoal.frame import Frame
-from shoal.kernels.samples import samples_of
 from shoal.kernels.unicity import Coarse, draw_points
 from shoal.measure.unicity import resolution_text
 from shoal.run import Run
-from shoal.trajectories import build
 from tests.draws import examples
 from tests.oracle import unicity as oracle
-from tests.people import random_people
+from tests.people import as_samples, people_of, random_people
 
 
 @examples(60)
@@ -60,11 +57,7 @@ def test_more_points_and_finer_ones_never_hide_anybody():
 
 
 def test_the_points_of_a_user_are_nested_distinct_and_drawn_fairly():
-    users = np.zeros(12, np.int32)
-    t = np.repeat(np.arange(6, dtype=np.int32), 2)  # six points at the resolution, two samples in each
-    x = np.arange(12, dtype=np.int32) % 2
-    people = build(users, t, x, x, labels=pa.array(["a"]), frame=Frame(crs=None))
-    samples = samples_of(people)
+    samples = as_samples([[(t, x, x) for t in range(6) for x in (0, 1)]])  # two in each of six points at the resolution
     coarse, one = Coarse(0, 60, 60, 100, 1000), np.zeros(1, np.int64)
     firsts = np.zeros(6, int)
     for seed in range(3000):
@@ -86,9 +79,7 @@ def test_rows_and_labels_do_not_matter():
 
 
 def test_twins_are_never_unique_and_a_hermit_always_is():
-    users = np.array([0, 0, 1, 1, 2], np.int32)
-    t = np.array([0, 5, 0, 5, 9], np.int32)
-    people = build(users, t, t, t, labels=pa.array(["a", "b", "c"]), frame=Frame(crs=None))
+    people = people_of([[(0, 0, 0), (5, 5, 5)], [(0, 0, 0), (5, 5, 5)], [(9, 9, 9)]])
     for row in shoal.unicity(people, points=(1, 2, 3), resolutions=[(100, 60)]):
         assert (row.unique, row.people) == (1, 3)
         assert row.fewer == {1: 0, 2: 1, 3: 3}[row.points]

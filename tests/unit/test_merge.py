@@ -8,9 +8,9 @@ import pytest
 import shoal
 from shoal.errors import InputError, SettingsError
 from shoal.kernels.merge import MemberLists, MergedRecords, merge_records, pair_owner_costs, pair_scratch
-from shoal.kernels.samples import Samples
 from shoal.merge import OBJECTIVES as MERGE_OBJECTIVES
 from tests.oracle.merge import cheapest, cost_of, holds
+from tests.people import as_samples
 
 OBJECTIVES = ("sum", "owner", "members")
 
@@ -72,14 +72,12 @@ def test_costs_alone_are_the_same(objective):
     """With no room for boxes the kernel fills costs only."""
     rng = np.random.default_rng(5)
     for _ in range(50):
-        arrays = [np.array(sorted(samples)) for samples in random_case(rng)]
-        t, x, y = np.ascontiguousarray(np.concatenate(arrays).T, dtype=np.int32)
-        offsets, members = np.cumsum([0, *map(len, arrays)]), np.arange(len(arrays))
-        ends, cost, nothing = np.array([0, len(arrays)]), np.zeros(1), np.zeros(1, np.int64)
+        trajectories = [sorted(samples) for samples in random_case(rng)]
+        ends, cost, nothing = np.array([0, len(trajectories)]), np.zeros(1), np.zeros(1, np.int64)
         none = np.empty((0, 6), np.int32)
-        lists, merged = MemberLists(ends, members), MergedRecords(none, ends[:1], nothing, cost)
-        merge_records(Samples(t, x, y, offsets), lists, MERGE_OBJECTIVES[objective], merged)
-        assert cost[0] == shoal.k_merge(arrays, objective)[1]
+        lists, merged = MemberLists(ends, np.arange(ends[1])), MergedRecords(none, ends[:1], nothing, cost)
+        merge_records(as_samples(trajectories), lists, MERGE_OBJECTIVES[objective], merged)
+        assert cost[0] == shoal.k_merge(trajectories, objective)[1]
 
 
 def test_the_largest_granules_do_not_overflow():
@@ -91,10 +89,8 @@ def test_the_largest_granules_do_not_overflow():
 
 
 def pair(trajectories, bounds=(np.inf, np.inf)):
-    a, b = (np.array(sorted(s), np.int32) for s in trajectories)
-    t, x, y = np.ascontiguousarray(np.concatenate([a, b]).T)
-    samples = Samples(t, x, y, np.array([0, len(a), len(t)]))
-    return pair_owner_costs(samples, 0, 1, *bounds, pair_scratch(len(t)))
+    samples = as_samples([sorted(own) for own in trajectories])
+    return pair_owner_costs(samples, 0, 1, *bounds, pair_scratch(len(samples.t)))
 
 
 def test_pair_kernel_gives_both_roles():

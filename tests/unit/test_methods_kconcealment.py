@@ -7,12 +7,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
-from shoal.errors import SettingsError, TooFewUsers
+from shoal.errors import SettingsError
 from shoal.methods.kconcealment import KConcealment
-from shoal.run import Run
 from shoal.search import pair_costs
 from shoal.search.constraints import regular_lists
-from tests.people import LAEA, people_of, random_people
+from tests.people import LAEA, ODD, people_of, random_people
 from tests.publishing import written
 
 
@@ -40,18 +39,10 @@ def test_regular_and_symmetric(k, seed):
     assert release.parameters == {"k": k, "candidates": 100 * k}
 
 
-SMALL = {
-    "identical": [[(5, 5, 5), (7, 1, 1)]] * 7,
-    "one sample": [[(3 * n, n * n, 0)] for n in range(8)],
-    "mixed": [[(0, 0, 0), (9, 1, 1)], [(1, 0, 0)], [(500, 10_000, 0)], [(3, 0, 0), (4, 4, 4), (5, 5, 5)], [(1, 0, 0)]],
-    "static": [[(t, n // 3, 4) for t in range(0, 50, n + 2)] for n in range(12)],
-}
-
-
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("name", ODD)
 @pytest.mark.parametrize("k", [2, 3, "U-1", "U"])
-def test_odd_people(name, k, tmp_path):
-    people = people_of(SMALL[name])
+def test_odd_people(name, k):
+    people = people_of(ODD[name])
     k = {"U": len(people), "U-1": len(people) - 1}.get(k, k)
     release = KConcealment(k=k, candidates=1).anonymize(people)
     check_regular(release.members.matchings, k)
@@ -101,13 +92,6 @@ def test_a_seed_takes_the_claim_and_fixes_the_owners(tmp_path):
     assert json.loads((tmp_path / "a.parquet.manifest.json").read_text())["seeded"] is True
 
 
-def test_threads_and_order_do_not_matter():
-    people = random_people(80, seed=5)
-    one, two = (KConcealment(k=3).anonymize(people, run=Run(threads=n)) for n in (1, 2))
-    assert (one.boxes == two.boxes).all()
-    assert (one.members.matchings == two.members.matchings).all()
-
-
 def test_rounds_look_at_the_whole_record():
     """From the second round on, what a record comes to cost decides: cheaper than adding up pairs."""
     people = random_people(120, seed=6, side=100)
@@ -134,10 +118,7 @@ def test_assignments_end_with_symmetric_costs():
         check_regular(regular_lists(costs, 2, both, both), 2)
 
 
-def test_too_few_and_wrong():
-    with pytest.raises(TooFewUsers):
-        KConcealment(k=4).anonymize(random_people(3))
+@pytest.mark.parametrize("wrong", [{"k": 1}, {"k": 3, "constraint": "full"}])
+def test_wrong_settings(wrong):
     with pytest.raises(SettingsError):
-        KConcealment(k=1)
-    with pytest.raises(SettingsError):
-        KConcealment(k=3, constraint="full")
+        KConcealment(**{"k": 2, **wrong})

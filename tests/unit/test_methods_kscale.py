@@ -1,18 +1,14 @@
 """k-scale against its slow twin, and the promises of its three constraints."""
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 import shoal
 from shoal.errors import SettingsError, TooFewUsers
-from shoal.frame import Frame
-from shoal.run import Run
 from shoal.search import pair_costs, proxy_candidates, signatures
 from shoal.search.constraints import clusters, k_pick, nu_k_pick
-from shoal.trajectories import build
 from tests.oracle import kscale as slow
-from tests.people import random_people
+from tests.people import people_of, random_people
 
 
 def sets(release):
@@ -88,10 +84,8 @@ def test_k_pick_widens_its_candidates():
 def test_a_user_who_is_nobodys_neighbour_is_hidden_too():
     """A far user is among nobody's nearest; the symmetric support lets its column be filled all the same."""
     near = random_people(20, seed=9)
-    far = np.array([[t, 100_000 + t, 100_000] for t in range(3)], np.int32)
-    rows = np.concatenate([*(near.user(u) for u in range(20)), far])
-    users = np.repeat(np.arange(21), [*near.counts, 3])
-    people = build(users, *np.ascontiguousarray(rows.T), labels=pa.array(range(21)), frame=Frame(crs=None))
+    far = [(t, 100_000 + t, 100_000) for t in range(3)]
+    people = people_of([*(near.user(u) for u in range(20)), far])
     (lonely,) = [u for u in range(21) if people.user(u)[0, 1] >= 100_000]
     squares = signatures(people)
     by_rank = [
@@ -105,20 +99,12 @@ def test_a_user_who_is_nobodys_neighbour_is_hidden_too():
 
 def test_ties_go_to_the_lower_index():
     """All users identical: every cost ties."""
-    users, t = np.divmod(np.arange(24, dtype=np.int32), 4)
-    people = build(users, t, t, t, labels=pa.array(range(6)), frame=Frame(crs=None))
+    people = people_of([[(t, t, t) for t in range(4)]] * 6)
     first, second = np.triu_indices(6, 1)
     plan = nu_k_pick(pair_costs(people, first, second), 3)
     holding = [set(np.repeat(np.arange(6), np.diff(plan.offsets))[plan.members == user].tolist()) for user in range(6)]
     assert holding[0] >= {0, 1, 2}
     assert holding[5] >= {5, 0, 1}
-
-
-def test_threads_do_not_matter():
-    people = random_people(80, seed=10)
-    one, two = (shoal.KScale(k=3).anonymize(people, run=Run(threads=n)) for n in (1, 2))
-    assert (one.boxes == two.boxes).all()
-    assert (one.members.indices == two.members.indices).all()
 
 
 def test_clusters_join_leftovers():
@@ -136,11 +122,17 @@ def test_too_few_users():
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"k": 1}, {"k": 0}, {"k": "many"}, {"constraint": "none"}, {"candidates": 0}, {"q": 1}]
+    "wrong",
+    [
+        *({"k": 1}, {"k": 0}, {"k": "many"}, {"constraint": "none"}, {"candidates": 0}, {"q": 1}),
+        *({"picking": "best"}, {"max_members": 0}, {"k": 5, "max_members": 3}),
+        {"max_members": 9, "constraint": "full"},
+        *({"picking": "marginal", "constraint": constraint} for constraint in ("full", "k-pick")),
+    ],
 )
 def test_wrong_parameters(wrong):
     with pytest.raises(SettingsError):
-        shoal.KScale(**wrong)
+        shoal.KScale(**{"k": 2, **wrong})
 
 
 def test_frozen():
@@ -161,9 +153,7 @@ FIG_4 = [[(1, 5), (10, 4)], [(2, 0), (8, 2)], [(2, 9), (9, 10)], [(3, 6), (10, 6
     ],
 )
 def test_figure_4(constraint, expected):
-    t, x = np.array(FIG_4, np.int32).reshape(-1, 2).T.copy()
-    users = np.repeat(np.arange(4), 2)
-    people = build(users, t, x, np.zeros_like(t), labels=pa.array([1, 2, 3, 4]), frame=Frame(crs=None))
-    assert people.labels.to_pylist() == [1, 2, 3, 4]
+    people = people_of([[(t, x, 0) for t, x in samples] for samples in FIG_4])
+    assert people.labels.to_pylist() == ["p0", "p1", "p2", "p3"]
     release = shoal.KScale(k=3, constraint=constraint).anonymize(people)
     assert [{user + 1 for user in members} for members in sets(release)] == expected

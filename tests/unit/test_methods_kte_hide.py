@@ -135,14 +135,16 @@ def test_odd_people(name, k):
 
 
 def test_what_is_suppressed_and_what_is_not():
-    everybody = KteHide(tau="60min", epsilon="60min").anonymize(people_of(ODD["all in one epoch"]))
+    everybody = KteHide(k=2, tau="60min", epsilon="60min").anonymize(people_of(ODD["all in one epoch"]))
     assert everybody.suppressed == 0
-    alone = KteHide(tau="60min", epsilon="60min").anonymize(people_of(ODD["a user alone in an epoch"]))
+    alone = KteHide(k=2, tau="60min", epsilon="60min").anonymize(people_of(ODD["a user alone in an epoch"]))
     assert alone.suppressed == 1  # her third call, and nothing else
     few = KteHide(k=3, tau="60min", epsilon="60min").anonymize(people_of(ODD["fewer than k in an epoch"]))
     assert few.suppressed == 2
     # Five people can hide each other in four different ways: twelve epochs in a row need thirteen.
-    worn = KteHide(tau="60min", epsilon="60min").anonymize(people_of(ODD["more epochs than the reuse rule allows"]))
+    worn = KteHide(k=2, tau="60min", epsilon="60min").anonymize(
+        people_of(ODD["more epochs than the reuse rule allows"])
+    )
     assert 0 < worn.suppressed < 60
 
 
@@ -203,7 +205,7 @@ def test_the_audit_says_from_when_to_when(tmp_path):
 
 def test_an_audit_with_wrong_times_is_noticed(tmp_path):
     people = random_people(60, seed=3, slots=600)
-    release = with_measured_claim(KteHide(tau="60min", epsilon="60min").anonymize(people))
+    release = with_measured_claim(KteHide(k=2, tau="60min", epsilon="60min").anonymize(people))
     written(release, tmp_path / "r.parquet", audit=tmp_path / "a.parquet")
     rows = pq.read_table(tmp_path / "a.parquet").to_pandas()
     rows["t_end"] += np.timedelta64(3, "h")
@@ -215,7 +217,7 @@ def test_an_audit_with_wrong_times_is_noticed(tmp_path):
 def test_the_claim_is_what_was_measured(tmp_path):
     """Cover of windows with the share that leaks; anonymity only where none does."""
     people = random_people(60, seed=4, slots=600)
-    release = KteHide(tau="60min", epsilon="60min").anonymize(people)
+    release = KteHide(k=2, tau="60min", epsilon="60min").anonymize(people)
     assert release.claim == shoal.Claim("kte-cover", k=2, tau_s=3600)
     published = written(with_measured_claim(release), tmp_path / "r.parquet").release
     figures = shoal.verify(people, release, max_suppressed=1.0).figures["leakage"]
@@ -224,7 +226,7 @@ def test_the_claim_is_what_was_measured(tmp_path):
     share = published.claim.leakage_share
     assert figures["share_above"] <= share <= figures["share_above"] * 1.1
     assert json.loads((tmp_path / "r.parquet.manifest.json").read_text())["shoal"]["claim"]["leakage_share"] == share
-    whole = KteHide(tau="1d", epsilon="1d").anonymize(people).write(tmp_path / "w.parquet")
+    whole = KteHide(k=2, tau="1d", epsilon="1d").anonymize(people).write(tmp_path / "w.parquet")
     assert whole.claim == shoal.Claim("kte-anonymity", k=2, tau_s=86400, epsilon_s=86400)
     assert shoal.verify(people, tmp_path / "w.parquet").ok
     seeded = written(with_measured_claim(release), tmp_path / "s.parquet", seed=1).release
@@ -259,7 +261,7 @@ class Shelf(dict):
 
 def test_goes_on_where_it_was_interrupted(monkeypatch):
     people = random_people(50, seed=6, slots=900)
-    method, shelf, decided = KteHide(tau="60min", epsilon="60min"), Shelf(), []
+    method, shelf, decided = KteHide(k=2, tau="60min", epsilon="60min"), Shelf(), []
     decide = kte_sets._decide
     monkeypatch.setattr(kte_sets, "_KEPT_EVERY_S", -1.0)
 
@@ -289,22 +291,22 @@ def test_clusters_of_the_paper():
     """Spectral clusters split subsets further, so more is left out; what is published is hidden all the same."""
     people = random_people(400, seed=7, slots=240, mean=10)
     pieces = cut(people, EPOCH)
-    label = KteHide(clusters="spectral")._hiding(pieces).label
+    label = KteHide(k=2, clusters="spectral")._hiding(pieces).label
     assert label.max() > 1
-    assert label.tolist() == KteHide(clusters="spectral")._hiding(pieces, Run(threads=2)).label.tolist()
+    assert label.tolist() == KteHide(k=2, clusters="spectral")._hiding(pieces, Run(threads=2)).label.tolist()
     for epoch in range(4):  # neighbours are together more often than chance would have it
         here = np.flatnonzero(pieces.epoch == epoch)
         x = pieces.bounds[here, 2]
         within = np.mean([np.ptp(x[label[here] == c]) for c in np.unique(label[here])])
         assert within < 0.9 * np.ptp(x)
-    method = KteHide(tau="60min", epsilon="60min", clusters="spectral")
+    method = KteHide(k=2, tau="60min", epsilon="60min", clusters="spectral")
     release = method.anonymize(people)
     assert release.parameters["clusters"] == "spectral"
     everyone, sets, for_windows = hidden(people, 2, 1, clusters="spectral")
     assert slow.faults(everyone, sets, for_windows, 2, 0) == []
     verdict = shoal.verify(people, release, max_suppressed=1.0)
     assert verdict.ok, verdict.problems
-    assert release.suppressed >= KteHide(tau="60min", epsilon="60min").anonymize(people).suppressed
+    assert release.suppressed >= KteHide(k=2, tau="60min", epsilon="60min").anonymize(people).suppressed
 
 
 @pytest.mark.parametrize(
@@ -321,13 +323,13 @@ def test_clusters_of_the_paper():
 )
 def test_wrong_settings(wrong):
     with pytest.raises(SettingsError):
-        KteHide(**wrong)
+        KteHide(**{"k": 2, **wrong})
 
 
 def test_epochs_are_whole_slots():
     people = people_of([calls([1]), calls([2])], Frame(crs=None, slot_s=1800))
     with pytest.raises(SettingsError, match="whole number of slots"):
-        KteHide(tau="45min", epsilon="45min").anonymize(people)
+        KteHide(k=2, tau="45min", epsilon="45min").anonymize(people)
     with pytest.raises(TooFewUsers):
         KteHide(k=3).anonymize(people)
 

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
-from shoal.errors import SettingsError
 from shoal.kernels.marginal import Placed, Tried, choose_rows, place_leftovers
 from shoal.kernels.samples import Samples, samples_of
 from shoal.kernels.weighted import grown_costs, merged_cost, scratch_of
@@ -194,22 +193,6 @@ def test_threads_and_labels_do_not_matter():
     other = method.anonymize(again)
     assert (other.boxes == one.boxes).all()
     assert (other.offsets == one.offsets).all()
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"picking": "marginal", "constraint": "full"},
-        {"picking": "marginal", "constraint": "k-pick"},
-        {"max_members": 9, "constraint": "full"},
-        {"k": 5, "max_members": 3},
-        {"picking": "best"},
-        {"max_members": 0},
-    ],
-)
-def test_wrong_parameters(wrong):
-    with pytest.raises(SettingsError):
-        shoal.KScale(**wrong)
 
 
 def test_nothing_is_merged_again_if_nothing_changed():

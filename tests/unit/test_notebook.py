@@ -55,5 +55,8 @@ def test_what_is_shown_is_escaped(results):
 
 
 def test_a_data_frame_is_answered_with_what_to_call():
-    with pytest.raises(InputError, match=r"shoal\.from_pandas"):
-        shoal.read(pd.DataFrame({"uid": [1]}))
+    for reader, call in ((shoal.read, "shoal.from_pandas"), (shoal.read_traces, "pyarrow.Table.from_pandas")):
+        with pytest.raises(InputError, match=call):
+            reader(pd.DataFrame({"uid": [1]}))
+    with pytest.raises(InputError, match=r"publish reads files.*from_pandas\(frame\)\)\.write\(path\)"):
+        shoal.publish(pd.DataFrame({"uid": [1]}), "r.parquet", shoal.Shoal(k=2))

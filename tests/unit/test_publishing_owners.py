@@ -1,16 +1,14 @@
 """Random owners: perfect matchings, and exactly uniform."""
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from scipy.stats import chisquare
 
-from shoal.frame import Frame
 from shoal.publishing import owners
 from shoal.publishing.owners import draw_owners, with_random_owners
 from shoal.release import Members
-from shoal.trajectories import build
 from tests.oracle.marginal import owner_probabilities
+from tests.people import people_of
 
 
 def circulant(n, k):
@@ -96,8 +94,7 @@ def test_rounds_loosen_what_one_owner_tells(monkeypatch):
 
 def test_members_keep_their_records():
     lists = latin(9, 3, seed=2)
-    t = np.arange(9, dtype=np.int32)
-    people = build(np.arange(9), t, t, t, labels=pa.array(range(9)), frame=Frame(crs=None))
+    people = people_of([[(t, t, t)] for t in range(9)])
     members = Members(lists[:, 0], np.arange(0, 28, 3), lists.ravel(), people, lists)
     drawn = with_random_owners(members)
     assert drawn.matchings is None

@@ -32,7 +32,7 @@ def test_flowkit_needs_the_cells_file():
     found = find_columns(names, {}, "a.csv", has_cells=True)
     assert found.of == {"user": "msisdn", "time": "start_time", "cell": "location_id"}
     assert found.ignored == ("duration",)
-    with pytest.raises(ColumnsNotFound, match="--cells"):
+    with pytest.raises(ColumnsNotFound, match="`cells"):
         find_columns(names, {}, "a.csv")
 
 

@@ -23,7 +23,6 @@ from shoal.errors import BadRows, LikelySwapped, NoValidRows, OutputError, Setti
 from shoal.kernels.order import rank_users
 from shoal.reading import engine, mapped, parts, screen, stream
 from shoal.reading.engine import ROW_BYTES, rows_within
-from shoal.reading.events import read_events
 from shoal.reading.options import ReadOptions
 from shoal.reading.parts import event_parts
 from shoal.reading.read import choose_crs
@@ -31,6 +30,7 @@ from shoal.run import Run
 from tests.draws import examples
 from tests.forked import forked
 from tests.oracle import order as twin
+from tests.people import read_events
 
 LIMITS = [1_000 * ROW_BYTES, 2**17]
 
@@ -267,7 +267,7 @@ def test_errors_do_not_depend_on_the_limit(tmp_path):
     cases = [
         (swapped, {}, LikelySwapped),
         (late, {"strict": True}, BadRows),
-        (long, {"slot_s": 1}, SettingsError),
+        (long, {"slot": 1}, SettingsError),
         (rows, {"min_samples": 10_000}, NoValidRows),
         (rows.set_column(0, "uid", pa.nulls(len(rows), pa.int64())), {}, NoValidRows),
         (rows, {"period": ("2030-01-01", "2031-01-01")}, NoValidRows),
@@ -357,10 +357,10 @@ def test_the_disk_is_looked_at_first_and_may_still_be_full(tmp_path, monkeypatch
     with monkeypatch.context() as patched:
         patched.setattr(shutil, "disk_usage", lambda _: usage._replace(free=len(rows) * 40))
         patched.setattr(parts, "private_folder", None)
-        with pytest.raises(TooLarge, match="--work-dir"):
+        with pytest.raises(TooLarge, match="`work_dir"):
             shoal.from_arrow(rows, run=Run(memory=2**17, work_dir=tmp_path))
         assert shoal.from_arrow(rows, run=Run(work_dir=tmp_path)).samples, "what fits in memory takes no disk"
-    with pytest.raises(OutputError, match="--work-dir"):
+    with pytest.raises(OutputError, match=r"work.dir"):
         shoal.from_arrow(rows, run=Run(memory=2**17, work_dir=tmp_path / "nowhere"))
 
     def full(*_):

@@ -68,7 +68,7 @@ def test_few_points_do_not_need_a_table():
 
 
 def test_metres_beyond_32_bits_are_refused():
-    with pytest.raises(SettingsError, match="--cell"):
+    with pytest.raises(SettingsError, match="`cell"):
         floor_cells(np.array([3e9]), np.array([0.0]), 100)
 
 
@@ -76,7 +76,7 @@ def test_a_frame_gives_no_cell_to_places_it_cannot_hold():
     frame = Frame(crs=local_crs(116, 40))
     assert [cells.dtype for cells in frame.cells([116.4], [39.9])] == [np.int32, np.int32]
     assert [len(cells) for cells in frame.cells([], [])] == [0, 0]
-    with pytest.raises(InputError, match="--crs"):
+    with pytest.raises(InputError, match="`crs"):
         frame.cells([116.4, -64.0], [39.9, -40.0])
 
 

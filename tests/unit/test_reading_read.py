@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 
 import duckdb
 import numpy as np
@@ -23,12 +24,13 @@ from shoal.errors import (
     UnreadableFile,
 )
 from shoal.reading import engine
-from shoal.reading.events import read_events
 from shoal.reading.options import ReadOptions, read_options
+from shoal.reading.parts import event_parts
 from shoal.reading.read import choose_crs, trajectories
 from shoal.reading.sources import expand
 from shoal.run import Run
 from shoal.trajectories import build
+from tests.people import read_events
 
 BEIJING = "EPSG:32650"
 
@@ -145,10 +147,8 @@ def test_equals_a_plain_reading(rows, whole):
     labels, users = np.unique(rows["uid"].to_numpy(), return_inverse=True)
     t = (seconds // 60 - whole.frame.origin_slot).astype(np.int32)
     plain = build(users, t, x, y, labels=pa.array(labels.tolist()), frame=whole.frame)
-    np.testing.assert_array_equal(whole.offsets, plain.offsets)
-    np.testing.assert_array_equal(whole.t, plain.t)
-    np.testing.assert_array_equal(whole.x, plain.x)
-    np.testing.assert_array_equal(whole.y, plain.y)
+    for name in ("offsets", "t", "x", "y"):
+        np.testing.assert_array_equal(getattr(whole, name), getattr(plain, name))
     assert whole.labels.equals(plain.labels.cast(whole.labels.type))
     assert whole.t.min() >= 0
     assert whole.frame.origin_slot * 60 % 86_400 == 0
@@ -201,24 +201,15 @@ def test_the_local_crs_is_centred_at_the_rounded_median(lng, lat, centre):
     if centre is not None:
         assert f"+lat_0={centre[1]} +lon_0={centre[0]} " in people.frame.crs
     back = people.frame.degrees((people.x + 0.5) * 100, (people.y + 0.5) * 100)
-    order = np.array(people.labels.to_pylist())
-    x, y, z = (f(*np.radians([back[0], back[1]])) for f in (_x, _y, _z))
-    true = np.radians([np.array(lng, float)[order], np.array(lat, float)[order]])
-    apart = np.sqrt((x - _x(*true)) ** 2 + (y - _y(*true)) ** 2 + (z - _z(*true)) ** 2) * 6_371_000
+    true = np.array([lng, lat], float)[:, people.labels.to_pylist()]
+    apart = np.linalg.norm(on_sphere(*back) - on_sphere(*true), axis=0) * 6_371_000
     assert apart.max() < 100, "cells lie where the points are, also across the antimeridian and at the poles"
     assert max(np.ptp(people.x), np.ptp(people.y)) < 40_000
 
 
-def _x(lng, lat):
-    return np.cos(lat) * np.cos(lng)
-
-
-def _y(lng, lat):
-    return np.cos(lat) * np.sin(lng)
-
-
-def _z(lng, lat):
-    return np.sin(lat)
+def on_sphere(lng, lat):
+    lng, lat = np.radians([lng, lat])
+    return np.array([np.cos(lat) * np.cos(lng), np.cos(lat) * np.sin(lng), np.sin(lat)])
 
 
 def test_places_that_the_crs_cannot_hold_are_counted():
@@ -248,9 +239,9 @@ def test_gridded_data_without_geography():
     assert people.user(0).tolist() == [[47, 5, -6], [96, 5, 200]]
     assert people.account.dropped == {"time can't be read": 1}, "a day has 48 half-hours"
     assert any("without geography" in note for note in people.account.notes)
-    with pytest.raises(SettingsError, match="--crs"):
+    with pytest.raises(SettingsError, match="`crs"):
         shoal.from_arrow(rows.set_column(3, "x", pa.array([5.5, 5.0, 1.0])))
-    with pytest.raises(SettingsError, match="--bbox"):
+    with pytest.raises(SettingsError, match="`bbox"):
         shoal.from_arrow(rows, bbox=(0, 0, 1, 1))
 
 
@@ -265,7 +256,7 @@ def test_cells_file(tmp_path):
     assert people.samples == 2
     assert people.account.dropped == {"place can't be read": 1, "unknown cell": 2}
     assert "ignored columns: duration" in people.account.notes
-    with pytest.raises(ColumnsNotFound, match="--cells"):
+    with pytest.raises(ColumnsNotFound, match="`cells"):
         shoal.read(tmp_path / "calls.csv")
     (tmp_path / "cells.csv").write_text("id,lat,lng\n01,39.9,116.4\n01,39.8,116.4\n")
     with pytest.raises(InputError, match="two places"):
@@ -326,7 +317,7 @@ def test_screening_and_filters():
     assert west.account.users_dropped == read_events(rows, read_options(bbox=(-180, 0, -179, 20))).account.users_dropped
     assert west.account.users_dropped == {"no usable rows": 2}
     assert west.account.table()[-1] == ("users: no usable rows", 2)
-    with pytest.raises(NoValidRows, match="--min-samples"):
+    with pytest.raises(NoValidRows, match="`min_samples"):
         shoal.from_arrow(rows, min_samples=9)
 
 
@@ -344,7 +335,7 @@ def test_notes_are_said_once(rows):
 
 def test_events_are_what_trajectories_are_made_of(rows, whole):
     options = ReadOptions()
-    events = read_events(rows, options, run=Run(threads=2))
+    events = read_events(rows, options)
     assert len(events) == len(rows)
     assert events.east is None
     assert choose_crs(events, options) == whole.frame.crs
@@ -368,16 +359,18 @@ def test_events_are_what_trajectories_are_made_of(rows, whole):
         {"time_unit": "h"},
         {"min_samples": -1},
         {"colour": "red"},
+        {"cell": 0, "columns": {"usr": "uid"}, "bbox": "west", "align_days": -1},
     ],
 )
-def test_senseless_settings(options, rows):
-    with pytest.raises(SettingsError):
+def test_senseless_settings_are_named(options, rows):
+    with pytest.raises(SettingsError) as caught:
         shoal.from_arrow(rows, **options)
+    assert all(re.search(rf"(^|; ){name}: |`{name}=", str(caught.value)) for name in options)
 
 
 def test_the_grid_must_fit_32_bits():
     far = pa.table({"uid": [0, 0], "time": [0, 4_000_000_000], "lat": [1.0, 1.0], "lng": [1.0, 1.0]})
-    with pytest.raises(SettingsError, match="--slot"):
+    with pytest.raises(SettingsError, match="`slot"):
         shoal.from_arrow(far, slot=1)
     assert shoal.from_arrow(far, slot=2).t.max() == 2_000_000_000
     cells = pa.table({"uid": [0, 0], "time": [0, 0], "x": [1, 4_294_967_297], "y": [1, 1]})
@@ -389,14 +382,10 @@ def test_keywords_go_on_top_of_options():
     assert (options.cell, options.tz) == (1_000, "Asia/Tokyo")
 
 
-def test_memory_is_estimated_before_it_is_taken(rows, monkeypatch):
-    with pytest.raises(TooLarge, match="--period"):
-        read_events(rows, ReadOptions(), run=Run(memory=100_000))
+def test_free_memory_is_the_limit_unless_one_is_given(rows, monkeypatch):
     monkeypatch.setattr(engine, "available_bytes", lambda: 100_000)
-    with pytest.raises(TooLarge, match="--period"):
-        read_events(rows, ReadOptions())
-    with pytest.raises(SettingsError, match="--memory"):
-        shoal.from_arrow(rows, run=Run(memory=0))
+    with event_parts(rows, ReadOptions()) as parts:
+        assert len(parts) > 1
 
 
 def test_spill_files_live_in_the_work_dir_and_are_gone(folder, tmp_path, monkeypatch):

@@ -7,9 +7,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from shoal.reading.events import read_events
 from shoal.reading.options import ReadOptions
 from shoal.reading.times import LAST_MS, zone
+from tests.people import read_events
 
 ZONES = [
     "UTC",

@@ -10,7 +10,7 @@ import shoal
 from shoal.errors import NoValidRows, SettingsError
 from shoal.run import Run
 from tests.draws import examples
-from tests.tracks import records_of, table_of, traces_of
+from tests.tracks import records_of, traces_of
 
 HOUR = 3_600_000
 DAY = 24 * HOUR
@@ -114,7 +114,3 @@ def test_a_trace_is_as_private_as_the_input():
     assert frame.columns.tolist() == ["uid", "datetime", "lat", "lng", "trace"]
     assert frame["uid"].tolist() == ["ann"]
     assert "ann" not in repr(traces_of({"ann": [(0, 1.0, 2.0)]}))
-
-
-def test_table_helper_keeps_places():
-    assert table_of({"a": [(0, 1.5, 2.5)]})["lat"].to_pylist() == [2.5]

@@ -83,7 +83,7 @@ def test_what_is_no_claim_is_refused(values):
 @pytest.mark.parametrize("more", [{"k": 3}, {"tau_s": 3600}, {"why": "research"}, {"leakage_share": 0.5}])
 def test_a_claim_says_no_more_than_it_is(more):
     start = {"name": "none"} if "why" not in more else {"name": "cover", "k": 3}
-    with pytest.raises(SettingsError, match="no more"):
+    with pytest.raises(SettingsError, match="takes only"):
         Claim(**start, **more)
     findings = Findings()
     check_header(findings, header({**start, **more}))

@@ -3,7 +3,7 @@
 import hashlib
 import os
 import stat
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 
 import numpy as np
 import pytest
@@ -37,25 +37,14 @@ def test_nothing_is_kept_unless_asked_for():
     assert NOTHING_KEPT.load("one") is None
 
 
-@pytest.mark.parametrize("content", [b"", b"PK", b"not an archive", b"\x93NUMPY\x01\x00", b"\0" * 1000])
+OTHER = [b"", b"PK", b"not an archive", b"\x93NUMPY\x01\x00", b"\0" * 1000]
+OBJECTS, TOO_SHORT = b'[["a", "|O", [1]]]\n' + bytes(8), b'[["a", "<i8", [2]]]\n' + bytes(8)
+SOUND = [b"", b'{"a": 1}\n', b"[1]\n", OBJECTS, TOO_SHORT, b"[]\nmore"]
+
+
+@pytest.mark.parametrize("content", [*OTHER, *(hashlib.sha256(payload).digest() + payload for payload in SOUND)])
 def test_something_else_is_ignored(tmp_path, content):
     (tmp_path / "one.part").write_bytes(content)
-    assert Folder(tmp_path).load("one") is None
-
-
-@pytest.mark.parametrize(
-    "payload",
-    [
-        b"",
-        b'{"a": 1}\n',
-        b"[1]\n",
-        b'[["a", "|O", [1]]]\n' + bytes(8),
-        b'[["a", "<i8", [2]]]\n' + bytes(8),
-        b"[]\nmore",
-    ],
-)
-def test_sound_bytes_of_something_else_are_ignored(tmp_path, payload):
-    (tmp_path / "one.part").write_bytes(hashlib.sha256(payload).digest() + payload)
     assert Folder(tmp_path).load("one") is None
 
 
@@ -70,21 +59,14 @@ def test_what_is_loaded_can_be_written_to(tmp_path):
     Folder(tmp_path).load("one")["sizes"][0] = 7
 
 
-def test_a_cut_file_is_ignored(tmp_path):
+def test_a_cut_or_damaged_file_is_ignored(tmp_path):
     store = Folder(tmp_path)
     store.save("one", ARRAYS)
     whole = (tmp_path / "one.part").read_bytes()
-    for length in range(0, len(whole), 7):
-        (tmp_path / "one.part").write_bytes(whole[:length])
-        assert store.load("one") is None
-
-
-def test_a_damaged_file_is_ignored(tmp_path):
-    store = Folder(tmp_path)
-    store.save("one", ARRAYS)
-    whole = (tmp_path / "one.part").read_bytes()
-    for place in range(len(whole)):
-        (tmp_path / "one.part").write_bytes(whole[:place] + bytes([whole[place] ^ 0x41]) + whole[place + 1 :])
+    cut = [whole[:length] for length in range(0, len(whole), 7)]
+    damaged = [whole[:at] + bytes([whole[at] ^ 0x41]) + whole[at + 1 :] for at in range(len(whole))]
+    for content in cut + damaged:
+        (tmp_path / "one.part").write_bytes(content)
         assert store.load("one") is None
 
 
@@ -93,7 +75,7 @@ def test_half_a_save_is_no_file(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OutputError, match="work-dir"):
+    with pytest.raises(OutputError, match="`work_dir`"):
         Folder(tmp_path).save("one", ARRAYS)
     assert Folder(tmp_path).load("one") is None
     assert not (tmp_path / "one.part").exists()
@@ -120,8 +102,12 @@ def test_it_is_gone_after_success(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_it_stays_after_failure_and_is_found_again(tmp_path):
+@pytest.mark.parametrize("meanwhile", [nullcontext, private_folder])
+def test_it_stays_after_failure_and_is_found_again(tmp_path, meanwhile):
+    """A run of another kind does not sweep it."""
     kept_by(tmp_path)
+    with meanwhile(tmp_path):
+        pass
     with kept_folder(tmp_path, "r.parquet", "a" * 32) as folder:
         assert alike(Folder(folder).load("one"))
     assert list(tmp_path.iterdir()) == []
@@ -210,14 +196,6 @@ def test_a_run_without_resume_throws_it_away(tmp_path):
     drop_kept(tmp_path, "r.parquet")
     assert list(tmp_path.iterdir()) == []
     drop_kept(tmp_path, "r.parquet")
-
-
-def test_other_runs_do_not_sweep_it(tmp_path):
-    kept_by(tmp_path)
-    with private_folder(tmp_path):
-        pass
-    with kept_folder(tmp_path, "r.parquet", "a" * 32) as folder:
-        assert alike(Folder(folder).load("one"))
 
 
 def test_no_place_for_it(tmp_path):

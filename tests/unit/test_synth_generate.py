@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import contextlib
 import gzip
 
 import numpy as np
@@ -11,6 +10,7 @@ import pytest
 from shoal.errors import AlreadyExists, OutputError, SettingsError, TooLarge
 from shoal.run import Run
 from shoal.synth import generate, synthesize
+from tests.progress import Heard
 
 
 def test_same_seed_same_rows_and_another_seed_others():
@@ -79,21 +79,15 @@ def test_existing_file_is_refused_unless_overwritten(tmp_path):
 
 def test_a_failure_on_the_way_leaves_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(generate, "ROWS_PER_BLOCK", 500)
+    heard = []
 
-    class Stops:
-        @contextlib.contextmanager
-        def stage(self, name, total=None):
-            done = []
-
-            def advance(amount):
-                done.append(amount)
-                if len(done) == 2:
-                    raise KeyboardInterrupt
-
-            yield advance
+    def stop(amount):
+        heard.append(amount)
+        if len(heard) == 2:
+            raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        synthesize(tmp_path / "people.parquet", users=50, run=Run(progress=Stops()))
+        synthesize(tmp_path / "people.parquet", users=50, run=Run(progress=Heard(stop)))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -107,33 +101,16 @@ def test_what_a_killed_run_left_is_swept(tmp_path):
 
 def test_a_file_that_appears_meanwhile_is_not_replaced(tmp_path):
     target = tmp_path / "people.csv"
-
-    class Meanwhile:
-        @contextlib.contextmanager
-        def stage(self, name, total=None):
-            yield lambda amount: target.write_text("mine")
-
     with pytest.raises(AlreadyExists):
-        synthesize(target, users=5, run=Run(progress=Meanwhile()))
+        synthesize(target, users=5, run=Run(progress=Heard(lambda _: target.write_text("mine"))))
     assert target.read_text() == "mine"
     assert [path.name for path in tmp_path.iterdir()] == ["people.csv"]
 
 
-def test_progress_counts_every_user(tmp_path):
-    stages = []
-
-    class Counts:
-        @contextlib.contextmanager
-        def stage(self, name, total=None):
-            stages.append([total, 0.0])
-
-            def advance(amount):
-                stages[-1][1] += amount
-
-            yield advance
-
-    synthesize(users=30, run=Run(progress=Counts()))
-    assert stages == [[30, 30.0]]
+def test_progress_counts_every_user():
+    progress = Heard()
+    synthesize(users=30, run=Run(progress=progress))
+    assert [done for _, *done in progress.stages] == [[30, 30.0]]
 
 
 def test_unwritable_places_are_output_errors(tmp_path):

@@ -7,7 +7,11 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.errors import CannotCheck, SettingsError
+from shoal.figures import Figure
+from shoal.reading.options import ReadOptions
+from shoal.run import Run
 from shoal.seen.pairs import Pairs, Track, open_pairs
+from shoal.utility import METRICS, Metric, register
 from shoal.utility.queries import count_queries, draw_queries, query_distortions
 from shoal.utility.space import spatial_errors
 from tests.draws import examples
@@ -106,6 +110,27 @@ def test_evaluate_points_and_boxes(tmp_path):
     assert coarse.spatial_error_m > found.spatial_error_m
 
 
+def test_a_new_metric_is_one_class_and_one_registration(monkeypatch):
+    class Doubled(Metric):
+        name, definition, better = "doubled", "Twice the points.", "lower"
+        figures = (Figure("doubled", "points, doubled", "{:,}".format),)
+        compared = figures
+
+        def measure(self, pairs, drawn, run):
+            return {"doubled": 2 * len(pairs.published.ms)}
+
+    monkeypatch.setitem(METRICS, "doubled", None)  # gone when the test ends
+    register(Doubled)
+    traces = traces_of({n: walk(n) for n in range(3)})
+    found = shoal.evaluate(traces, shoal.Promesse(step=50).anonymize(traces), queries=10)
+    assert found.doubled == found.to_dict()["doubled"] == 2 * found.points
+    (line,) = shoal.compare(traces, ["promesse:50m"], queries=10)
+    assert line.to_dict()["doubled"] == line.doubled == found.doubled
+    assert ("points, doubled", str(found.doubled)) in {*found.table()} & {*line.printed()}
+    with pytest.raises(AttributeError, match="it has: compression, "):
+        _ = found.tripled
+
+
 def test_records_belong_to_the_part_of_their_time():
     day = 86_400_000
     people = {
@@ -116,6 +141,13 @@ def test_records_belong_to_the_part_of_their_time():
     pairs = open_pairs(traces, release)
     assert pairs.traces.tolist() == list(range(8))
     assert spatial_errors(pairs).mean() < 40
+    rows = table_of(people).take(np.random.default_rng(1).permutation(800))
+    for run in (Run(), Run(memory=40_000)):  # the second: in parts
+        again = open_pairs(rows, release, options=ReadOptions(split_gap="4h"), run=run)
+        assert again.traces.tolist() == list(range(8))
+        assert records_of(again.original) == records_of(traces)
+    with pytest.raises(CannotCheck, match="--min-samples"):
+        open_pairs(rows, release, options=ReadOptions(min_samples=1_000))
 
 
 def test_what_can_not_be_evaluated(tmp_path):

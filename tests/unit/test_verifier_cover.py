@@ -74,14 +74,6 @@ def test_counts_equal_the_slow_twin(made, k):
         assert count_cover(original, records, everybody, boxes_too=boxes_too).tolist() == expected
         stopped = count_cover(original, records, everybody, stop_at=k, boxes_too=boxes_too)
         assert np.minimum(stopped, k).tolist() == np.minimum(expected, k).tolist()
-
-
-@examples(200)
-@given(city(), st.integers(1, 4))
-def test_records_of_fewer_than_two_users_are_found(made, k):
-    people, lists = made
-    original, records, users = original_of(people), records_of(lists), samples_in(people)
-    everybody = np.arange(len(people))
     expected = oracle.count_members(users, lists)
     for stop_at in (k, None):
         _, reach = tally_cover(original, records, everybody, stop_at=stop_at)

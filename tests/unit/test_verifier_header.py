@@ -476,11 +476,13 @@ def test_a_verdict_is_written_with_plain_types():
         "shown": {"name": "none"},
     }
     verdict.raise_if_broken()
+    assert verdict
     broken = replace(verdict, ok=False, failures=("audit", "cover"), messages=("Bad.", "Worse."), shown=None)
+    assert not broken
     assert broken.to_dict()["shown"] is None
     with pytest.raises(NotVerified) as caught:
         broken.raise_if_broken()
-    assert str(caught.value) == "the release does not hold what it claims (audit, cover): Bad. Worse."
+    assert str(caught.value) == "the release does not keep its claim (audit, cover): Bad. Worse."
 
 
 # The measured claim
@@ -600,7 +602,7 @@ def test_windows_of_what_length_are_checked(header, tau, epsilon, asked, noted):
     [
         *((COVER, tau, None, text) for tau, text in ((0, "at least one second"), (2**31, "at most 68 years"))),
         *((KTE_COVER, None, e, text) for e, text in ((0, "at least one second"), (2**31, "at most 68 years"))),
-        (COVER, None, 60, "epsilon is about windows of a length"),
+        (COVER, None, 60, "--epsilon needs the length of the windows"),
         *((KTE_ANONYMITY, tau, None, "windows of another length") for tau in (59, 61)),
     ],
     ids=range(7),
@@ -936,7 +938,7 @@ def test_cover_and_loss_are_told_apart_by_the_audit_only(claim, windows, failure
     if told:
         assert checked_claim(monkeypatch, claim, windows, said=5, failures=failures)
         return
-    with pytest.raises(CannotCheck, match="cover can't be told from loss; give the audit file: --audit"):
+    with pytest.raises(CannotCheck, match="a missing sample may be a fault or not; give the audit file: --audit"):
         checked_claim(monkeypatch, claim, windows, said=5, failures=failures)
 
 
@@ -1069,7 +1071,7 @@ def test_boxes_are_not_checked_against_fixes_or_parts_of_people():
     release = in_memory(ring(PEOPLE, 2))
     with pytest.raises(CannotCheck, match="boxes are checked against samples of the grid, not fixes"):
         verify(object.__new__(Traces), release)
-    with pytest.raises(SettingsError, match="--split-gap"):
+    with pytest.raises(SettingsError, match="`split_gap`"):
         verify(PEOPLE, release, options=ReadOptions(split_gap=600))
 
 

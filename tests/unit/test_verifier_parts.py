@@ -18,7 +18,7 @@ from shoal.seen import people as crowd
 from shoal.seen import records as records_module
 from shoal.seen.arrays import blocks
 from shoal.seen.codes import NOT_CHECKED
-from shoal.seen.file import open_file
+from shoal.seen.file import open_release_file
 from shoal.seen.findings import Findings
 from shoal.seen.grid import Grid
 from shoal.seen.original import Original, arranged
@@ -55,7 +55,7 @@ def crowd_in(room, events, folder):
 
 def taken(path, audit):
     """Return the memory that a release and an audit in memory take."""
-    scan = scan_file(Findings(), open_file(path), Grid(None, 500, 1800))
+    scan = scan_file(Findings(), open_release_file(path), Grid(None, 500, 1800))
     return scan.records.nbytes + (audit.nbytes if isinstance(audit, pa.Table) else 0)
 
 

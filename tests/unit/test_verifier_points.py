@@ -20,9 +20,9 @@ from shoal.run import Run
 from shoal.seen import file as published
 from shoal.seen import fixes as fixes_module
 from shoal.seen.codes import NOT_CHECKED, NOTES, PROBLEMS
-from shoal.seen.file import Batch, open_file
+from shoal.seen.file import Batch, open_release_file
 from shoal.seen.findings import Findings
-from shoal.seen.fixes import Fixes, open_fixes
+from shoal.seen.fixes import OriginalFixes, open_fixes
 from shoal.seen.point_scan import PointScan, _count_values, scan_point_release, scan_points
 from shoal.seen.track import Track
 from shoal.verifier import noise, verify
@@ -63,8 +63,8 @@ def scan_of(records):
 def kept(people):
     """Fixes of people who are lists of (ms, lng, lat)."""
     scan = scan_of(people)
-    offsets = np.concatenate([[0], np.cumsum(scan.counts)])
-    return Fixes(list(range(len(people))), scan.counts, *scan.edges[:2], Track(offsets, *scan.columns))
+    track = Track(np.cumsum([0, *scan.counts]), *scan.columns)
+    return OriginalFixes([*range(len(people))], scan.counts, *scan.edges[:2], track)
 
 
 @pytest.mark.parametrize("name", ["r.parquet", "r.csv"])
@@ -72,7 +72,7 @@ def kept(people):
 def test_scans_of_a_file_and_of_memory_agree(tmp_path, monkeypatch, name, batch):
     monkeypatch.setattr(published, "_BATCH", batch)
     made = smoothed().write(tmp_path / name)
-    there = scan_points(Findings(), open_file(tmp_path / name), keep=True, run=Run(threads=1))
+    there = scan_points(Findings(), open_release_file(tmp_path / name), keep=True, run=Run(threads=1))
     here = scan_point_release(made)
     assert there.uids.tolist() == here.uids.tolist() == list(range(len(made)))
     assert there.counts.tolist() == here.counts.tolist()
@@ -83,7 +83,7 @@ def test_scans_of_a_file_and_of_memory_agree(tmp_path, monkeypatch, name, batch)
         assert not any(scan.odd[kind] for kind in ("unsorted", "wild", "fine"))
         published_columns = (made.points.ms, made.points.lng, made.points.lat)
         assert [column.tolist() for column in scan.columns] == [column.tolist() for column in published_columns]
-    assert scan_points(Findings(), open_file(tmp_path / name), keep=False, run=Run(threads=1)).columns is None
+    assert scan_points(Findings(), open_release_file(tmp_path / name), keep=False, run=Run(threads=1)).columns is None
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,7 @@ def test_points_stand_for_fixes_of_their_owner(records, owners, wanted, found):
     assert (None if rows is None else rows.tolist()) == wanted
     assert findings.found == found
     with pytest.raises(CannotCheck):
-        check_times(findings, scan_of(records), np.array(owners), Fixes([], *[np.zeros(0)] * 3))
+        check_times(findings, scan_of(records), np.array(owners), OriginalFixes([], *[np.zeros(0)] * 3))
 
 
 NOISE_MAKER = shoal.GeoIndistinguishability(epsilon=0.02)
@@ -344,11 +344,11 @@ def test_rows_out_of_order_from_one_batch_to_the_next(tmp_path, monkeypatch):
     table = pq.read_table(path).slice(0, 9)
     for moved, wrong in (({}, 0), ({3: 4, 4: 3}, 1), ({2: 3, 3: 2}, 1), ({3: 4}, 0), ({7: 8, 8: 7}, 1), ({0: 8}, 1)):
         pq.write_table(table.take([moved.get(row, row) for row in range(9)]), path)
-        assert scan_points(Findings(), open_file(path), keep=False).odd["unsorted"] == wrong
+        assert scan_points(Findings(), open_release_file(path), keep=False).odd["unsorted"] == wrong
     uid = table.column_names.index("uid")
     for numbers, wrong in (([0, 0, 0, 0, 1, 1, 1, 1, 1], 0), ([1, 1, 1, 1, 0, 0, 0, 0, 0], 1)):
         pq.write_table(table.set_column(uid, table.schema.field("uid"), [numbers]), path)
-        scan = scan_points(Findings(), open_file(path), keep=False)
+        scan = scan_points(Findings(), open_release_file(path), keep=False)
         assert scan.odd["unsorted"] == wrong
         assert scan.counts.tolist() == [4, 5]
 
@@ -357,7 +357,7 @@ def test_a_file_without_rows(tmp_path):
     path = tmp_path / "r.parquet"
     smoothed().write(path)
     pq.write_table(pq.read_table(path).slice(0, 0), path)
-    scan = scan_points(Findings(), open_file(path), keep=True)
+    scan = scan_points(Findings(), open_release_file(path), keep=True)
     assert len(scan) == len(scan.counts) == len(scan.edges[0]) == 0
     assert scan.columns is None
     verdict = verify(TRACES, path)

@@ -31,7 +31,7 @@ from shoal.seen import people as crowd
 from shoal.seen import polygons as geometry
 from shoal.seen.arrays import blocks
 from shoal.seen.codes import NOT_CHECKED
-from shoal.seen.file import BOX, POINT, Batch, open_file, read_columns, read_points
+from shoal.seen.file import BOX, POINT, Batch, open_release_file, read_columns, read_points
 from shoal.seen.findings import Findings
 from shoal.seen.grid import Grid
 from shoal.seen.original import Original, arranged, from_events, from_trajectories
@@ -214,7 +214,7 @@ def written(folder, table=None, **options):
     path = folder / "small.parquet"
     table = table or pa.table({"uid": [1, 2, 3, 4, 5], "x": [5, 6, 7, 8, 9]})
     pq.write_table(table, path, **options)
-    return open_file(path)
+    return open_release_file(path)
 
 
 def file_of(file, *, footer=None, schema=None, writer=None):
@@ -284,7 +284,7 @@ def test_metadata_of_a_release(footer, schema, found, tmp_path):
 def test_metadata_of_text_and_of_other_tools_is_not_looked_at(tmp_path):
     path = tmp_path / "small.csv"
     path.write_text("uid,x\n1,2\n")
-    text, noted = open_file(path), file_of(written(tmp_path), footer={b"a": b"x"})
+    text, noted = open_release_file(path), file_of(written(tmp_path), footer={b"a": b"x"})
     for file, own, skipped in ((text, True, []), (text, False, ["form"]), (noted, False, ["form"])):
         findings = Findings()
         leaks.check_metadata(findings, file, own=own)
@@ -299,7 +299,7 @@ def test_columns_fill_a_file_to_the_last_byte(options, tmp_path):
     data = file.path.read_bytes()
     footer = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
     file.path.write_bytes(data[:footer] + b"!" + data[footer:])
-    assert metadata_problems(open_file(file.path)) == [("leaks/stray-bytes", {})]
+    assert metadata_problems(open_release_file(file.path)) == [("leaks/stray-bytes", {})]
 
 
 def chunk_of(first, size, dictionary=None, **more):
@@ -341,7 +341,7 @@ def test_every_byte_of_text_is_accounted_for(tmp_path):
     path.write_text("uid,x\n1,2\n")
     for values, codes in ((4, []), (3, ["leaks/stray-bytes"]), (5, ["leaks/stray-bytes"])):
         findings = Findings()
-        leaks.check_bytes(findings, values, open_file(path))
+        leaks.check_bytes(findings, values, open_release_file(path))
         assert (findings.checked, findings.codes) == (["leaks"], codes)
 
 
@@ -438,7 +438,7 @@ def as_file(table, folder, name="boxes.parquet"):
         write_csv(table, path)
     else:
         pq.write_table(table, path)
-    return open_file(path)
+    return open_release_file(path)
 
 
 def columns_of(file, *, own=True, crs=None, points=False):
@@ -588,7 +588,7 @@ def csv_of(folder, **changed):
     row = {name: values[name] for name in NAMES}
     path = folder / "boxes.csv"
     path.write_text("\n".join([",".join(row), *map(",".join, zip(*row.values(), strict=True))]) + "\n")
-    return open_file(path)
+    return open_release_file(path)
 
 
 @pytest.mark.parametrize(
@@ -674,7 +674,7 @@ def test_what_can_not_be_read_is_said(tmp_path, monkeypatch):
         assert str(caught.value) == told
 
     for name in ("nowhere.parquet", "nowhere.csv"):
-        refused(lambda name=name: open_file(tmp_path / name))
+        refused(lambda name=name: open_release_file(tmp_path / name))
     file = as_file(rows_of(*ROWS), tmp_path)
     data = file.path.read_bytes()
     file.path.write_bytes(data[:4] + bytes(len(data) - 4 - 500) + data[-500:])
@@ -683,7 +683,7 @@ def test_what_can_not_be_read_is_said(tmp_path, monkeypatch):
     monkeypatch.setattr(published, "_BLOCK", 300)
     path = tmp_path / "broken.CSV"
     path.write_text(text + text.split("\n")[1] + "\n1,2\n")
-    broken = open_file(path)
+    broken = open_release_file(path)
     assert broken.is_csv
     refused(lambda: list(broken.batches(["uid"])))
 
@@ -691,7 +691,7 @@ def test_what_can_not_be_read_is_said(tmp_path, monkeypatch):
 def test_an_empty_line_is_a_row_in_which_all_is_missing(tmp_path):
     path = csv_of(tmp_path).path
     path.write_text(path.read_text() + "\n")
-    (columns,), odd, _ = columns_of(open_file(path), crs=CRS)
+    (columns,), odd, _ = columns_of(open_release_file(path), crs=CRS)
     assert columns.whole.tolist() == [True, True, False]
     assert odd["nulls"] == len(NAMES)
 
@@ -706,7 +706,7 @@ def test_what_a_file_states(tmp_path):
     assert telling.parquet.num_rows == 1
     path = tmp_path / "x.csv"
     path.write_text("uid\n1\n")
-    text = open_file(path)
+    text = open_release_file(path)
     assert (text.footer, text.stated, text.is_csv, text.parquet) == ({}, None, True, None)
 
 

@@ -11,10 +11,11 @@ import pyarrow as pa
 import pytest
 
 from shoal.errors import CannotCheck
+from shoal.lists import offsets_of
 from shoal.run import Run
 from shoal.seen import cover as seen_cover
 from shoal.seen import index as search
-from shoal.seen.arrays import blocks, distinct, fresh, narrow, spread, starts_of
+from shoal.seen.arrays import blocks, distinct, fresh, narrow, spread
 from shoal.seen.audit import Witnesses
 from shoal.seen.codes import NOT_CHECKED
 from shoal.seen.cover import complete_reach, count_cover, cover_pairs, tally_cover
@@ -97,7 +98,7 @@ def test_the_narrowest_type_that_holds_all(values, kind):
 @pytest.mark.parametrize("counts", [[], [0], [0, 0], [3], [0, 2, 1], [2, 0, 0, 3, 0], [1, 1, 4]])
 def test_lists_one_after_the_other(counts):
     assert spread(ints(*counts)).tolist() == [n for n, count in enumerate(counts) for _ in range(count)]
-    assert starts_of(ints(*counts)).tolist() == [sum(counts[:n]) for n in range(len(counts) + 1)]
+    assert offsets_of(ints(*counts)).tolist() == [sum(counts[:n]) for n in range(len(counts) + 1)]
 
 
 # The index of boxes
@@ -419,14 +420,6 @@ def test_what_chosen_pairs_hold():
     assert marked.tolist() == [True, True, False, False, False, False, False]
     mark_boxes(people, records, users, record, marked)
     assert marked.tolist() == [True, True, False, False, False, True, True]
-
-
-@pytest.mark.parametrize(
-    ("n", "ranges"), [(0, []), (1, [(0, 1)]), (2, [(0, 2)]), (3, [(0, 2), (2, 3)]), (4, [(0, 2), (2, 4)])]
-)
-def test_ranges_of_queries(n, ranges, monkeypatch):
-    monkeypatch.setattr(search, "_QUERIES", 2)
-    assert search._ranges(n) == ranges
 
 
 # Cover

@@ -23,7 +23,7 @@ def releases():
     return {
         "cover": shoal.KScale(k=2).anonymize(people),
         "groups": shoal.Shoal(k=3).anonymize(people),
-        "windows": shoal.KteHide(tau="1h", epsilon="30min").anonymize(people),
+        "windows": shoal.KteHide(k=2, tau="1h", epsilon="30min").anonymize(people),
         "points": shoal.Promesse(step=100).anonymize(traces),  # one person is not published
     }
 

@@ -1,31 +1,20 @@
 """What the verifier shares with the code that makes releases is what it says."""
 
-import ast
 import re
-from pathlib import Path
 
-import shoal
 from shoal import verifier
+from tests.house.test_architecture import SOURCE, imports_at_run_time
 
-SOURCE = Path(shoal.__file__).parent
 SHARED = {
-    *("reading.options", "reading.parts", "reading.times", "reading.days", "reading.traces"),
+    *("reading.options", "reading.parts", "reading.times", "reading.days", "reading.spill"),
     *("claim", "frame", "layouts", "release", "traces", "trajectories"),
-    *("arrow", "errors", "folders", "jit", "lists", "memory", "notebook", "parallel", "run", "units"),
+    *("arrow", "errors", "folders", "jit", "lists", "memory", "notebook", "parallel", "run", "switch", "units"),
 }
 MAKERS = {"methods", "search", "kernels", "merge", "measure", "publishing"}
 
 
 def imported(room):
-    """Return the modules of ours that a room imports at run time, inside functions too."""
-    found = set()
-    for module in (SOURCE / room).rglob("*.py"):
-        tree = ast.parse(module.read_text())
-        for node in ast.walk(tree):
-            if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING":
-                node.body = []
-        names = (node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))
-        found |= {name.removeprefix("shoal.") for name in names if name.startswith("shoal.")}
+    found = set().union(*map(imports_at_run_time, (SOURCE / room).rglob("*.py")))
     return {name for name in found if name.partition(".")[0] not in ("seen", "verifier")}
 
 

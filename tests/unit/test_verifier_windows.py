@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from functools import cache
 from itertools import combinations, pairwise
 
 import numpy as np
@@ -25,15 +26,19 @@ from tests.releases import NOON, bounds, grouped, people_of, ring, samples_of, t
 
 K = 3
 PEOPLE = walkers()
-HIDDEN = hide(PEOPLE, K)
 TAU_S = EPSILON_S = EPOCH * 60
 COVER = {"name": "kte-cover", "k": K, "tau_s": TAU_S}
 SAMPLES = [samples_of(PEOPLE, user) for user in range(len(PEOPLE))]
 
 
-def changed(draft=HIDDEN, **members):
+@cache
+def hidden():
+    return hide(PEOPLE, K)  # not while tests are collected: it compiles kernels
+
+
+def changed(draft=None, **members):
     """Return a copy of a draft that claims cover of windows, or what is given."""
-    return replace(draft.copy(), **{"claim": COVER, **members})
+    return replace((draft or hidden()).copy(), **{"claim": COVER, **members})
 
 
 def twin_of(draft):
@@ -160,9 +165,9 @@ def test_what_is_hidden_holds_with_and_without_the_audit(name, seed, tmp_path):
 
 
 def test_the_figures_are_the_twins(tmp_path):
-    path, _ = HIDDEN.write(tmp_path)
+    path, _ = hidden().write(tmp_path)
     figures = verify(PEOPLE, path, exact=True).figures
-    wanted = twin_of(HIDDEN)
+    wanted = twin_of(hidden())
     assert figures["windows"] == len(wanted["counts"])
     assert figures["min_cover"] == min(wanted["counts"]) == figures["windows_cover"]["min"]
     assert figures["windows_cover"]["max"] == max(wanted["counts"])
@@ -291,13 +296,13 @@ def suppressing():
     far = (SAMPLES[5][-1][0] + 40, 9000, 9000)
     people = people_of([[*own, far] if u == 5 else own for u, own in enumerate(SAMPLES)], labels=labels)
     place = {label: user for user, label in enumerate(people.labels.to_pylist())}
-    draft = HIDDEN.copy()
+    draft = hidden().copy()
     draft.people = people
     for record in draft.records:
         record.owner = place[labels[record.owner]]
     draft.merged = {
         place[labels[owner]]: [(place[labels[member]], first, last) for member, first, last in rows]
-        for owner, rows in HIDDEN.merged.items()
+        for owner, rows in hidden().merged.items()
     }
     return draft
 
@@ -317,7 +322,7 @@ def test_suppressed_samples_must_be_stated_and_need_the_audit(tmp_path):
 
 
 def test_a_sample_that_only_some_records_hold_is_mixed(tmp_path):
-    draft = HIDDEN.copy()
+    draft = hidden().copy()
     draft.suppressed = 1
     draft.records[0].boxes = draft.records[0].boxes[:-1]
     path, audit = draft.write(tmp_path)
@@ -341,7 +346,7 @@ def test_a_sample_that_only_some_records_hold_is_mixed(tmp_path):
     ids=["twice", "backwards", "no owner", "always", "later"],
 )
 def test_an_audit_is_checked_not_believed(edit, kinds, tmp_path):
-    draft = HIDDEN.copy()
+    draft = hidden().copy()
     draft.edit_audit = edit
     path, audit = draft.write(tmp_path)
     verdict = verify(PEOPLE, path, audit=audit)
@@ -350,16 +355,16 @@ def test_an_audit_is_checked_not_believed(edit, kinds, tmp_path):
 
 
 def test_an_audit_may_be_a_csv_file(tmp_path):
-    path, _ = HIDDEN.write(tmp_path)
-    pa_csv.write_csv(HIDDEN.audit(), tmp_path / "audit.csv")
+    path, _ = hidden().write(tmp_path)
+    pa_csv.write_csv(hidden().audit(), tmp_path / "audit.csv")
     verdict = verify(PEOPLE, path, audit=tmp_path / "audit.csv")
     assert verdict.ok, verdict.messages
 
 
 @pytest.mark.parametrize("names", [["t_start"], ["t_end"], ["t_start", "t_end"]])
 def test_the_times_of_an_audit_are_timestamps(names, tmp_path):
-    path, _ = HIDDEN.write(tmp_path)
-    table = HIDDEN.audit()
+    path, _ = hidden().write(tmp_path)
+    table = hidden().audit()
     for name in names:
         table = table.set_column(table.column_names.index(name), name, table[name].cast(pa.int64()))
     verdict = verify(PEOPLE, path, audit=table)
@@ -401,7 +406,7 @@ def test_parameters_say_what_a_seeded_release_was_made_for(tmp_path):
     verdict = verify(PEOPLE, draft.write(tmp_path)[0])
     assert verdict.ok, verdict.messages
     assert verdict.shown == Claim("kte-anonymity", **parameters)
-    draft.claim = {**HIDDEN.claim, "tau_s": 2 * TAU_S}
+    draft.claim = {**hidden().claim, "tau_s": 2 * TAU_S}
     assert "leaks" in verify(PEOPLE, draft.write(tmp_path)[0]).failures
 
 
@@ -418,7 +423,7 @@ def test_what_makes_no_sense_is_refused(asked, tmp_path):
 
 
 def test_leakage_belongs_to_windows_of_one_length(tmp_path):
-    path, _ = HIDDEN.write(tmp_path)
+    path, _ = hidden().write(tmp_path)
     with pytest.raises(SettingsError, match="another length"):
         verify(PEOPLE, path, tau=2 * TAU_S)
     assert verify(PEOPLE, path, epsilon=2 * EPSILON_S).figures["leakage"]["epsilon_s"] == EPSILON_S
@@ -432,7 +437,7 @@ def test_claims_about_points_can_not_be_checked(tmp_path):
 
 
 def test_results_do_not_depend_on_threads(tmp_path):
-    path, audit = HIDDEN.write(tmp_path)
+    path, audit = hidden().write(tmp_path)
     first, *others = (verify(PEOPLE, path, audit=audit, run=Run(threads=threads)).to_dict() for threads in (1, 2, 5))
     assert all(other == first for other in others)
 
