@@ -1,33 +1,31 @@
-"""Write the pages that are derived from the code: the API reference and the table of methods. `make docs` runs it."""
+"""Write the pages and tables that are derived from the code: API, methods, metrics, findings. `make docs` runs it."""
 
 import importlib
 import inspect
 import re
 import sys
+from operator import attrgetter
 from pathlib import Path
+from types import FunctionType
 
 import shoal
+import shoal.testing
 from shoal.methods import METHODS
 from shoal.seen.codes import NOTES, PROBLEMS
 from shoal.settings import flag_of
+from shoal.utility import METRICS
 
 DOCS = Path(__file__).parent
+MADE = "<!-- The table below is made from the metrics' declarations by `python docs/reference.py`. -->"
 GROUPS = {
     "Read": ["read", "read_traces", "from_pandas", "from_polars", "from_arrow", "ReadOptions"],
     "Anonymize and publish": ["publish", "Published", "Run"],
     "Methods": ["methods", "Method", *(kind.__name__ for kind in METHODS.values())],
     "Verify": ["verify", "Verdict", "Claim"],
-    "Attack, evaluate, compare": [
-        "attack",
-        "Outcome",
-        "evaluate",
-        "Evaluation",
-        "compare",
-        "Compared",
-        "ComparedPoints",
-    ],
+    "Attack, evaluate, compare": ["attack", "Outcome", "evaluate", "Evaluation", "compare", "Compared"],
     "Measure": ["k_gap", "Gaps", "stretch_effort", "unicity", "Unicity", "k_merge"],
     "Data": ["Release", "read_release", "Trajectories", "Traces", "Frame", "synthesize"],
+    "Check a new method": ["testing.check_method", "testing.Nonconforming"],
     "Errors": ["ShoalError", "SettingsError", "NotVerified", "CannotCheck"],
 }
 
@@ -38,7 +36,8 @@ def api():
     for title, names in GROUPS.items():
         page += [f"## {title}", ""]
         for name in names:
-            page += [f"### shoal.{name}", "", *entry(getattr(shoal, name), name), ""]
+            thing = attrgetter(name)(shoal)
+            page += [f"### shoal.{name}", "", *entry(thing, name.rpartition(".")[2]), *members(thing), ""]
     return "\n".join(page).rstrip() + "\n"
 
 
@@ -52,24 +51,54 @@ def entry(thing, name):
     return [*lines, plain(inspect.getdoc(thing))]
 
 
+def members(thing):
+    """Return the lines about the public methods and properties of a class, without those of its public bases."""
+    if not inspect.isclass(thing) or issubclass(thing, Exception):
+        return []
+    ours = [base for base in thing.__mro__ if base.__module__.startswith("shoal.")]
+    bases = [base for base in ours[1:] if base.__name__ in shoal.__all__]
+    theirs = {name for base in bases for name in dir(base)}
+    names = dict.fromkeys(name for base in ours for name in vars(base) if not name.startswith("_"))
+    lines = [member(thing, name) for name in names if name not in theirs and described(thing, name)]
+    also = [f"Also the methods and properties of `{base.__name__}`." for base in bases]
+    return [part for line in [*lines, *also] for part in ("", line)]
+
+
+def described(kind, name):
+    """Return whether a name of a class is a method or a property, not a field."""
+    return isinstance(inspect.getattr_static(kind, name), property | classmethod | staticmethod | FunctionType)
+
+
+def member(kind, name):
+    """Return the lines about a method or a property: how it is called, and its docstring without the example."""
+    thing = inspect.getattr_static(kind, name)
+    called = "" if isinstance(thing, property) else re.sub(r"\(self(, )?", "(", text_of(getattr(kind, name)))
+    paragraphs = inspect.getdoc(thing).partition(">>>")[0].strip().split("\n\n")
+    said = "\n\n    ".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+    return f"`{kind.__name__}.{name}{called}`\n:   {said}"
+
+
+def text_of(thing):
+    """Return the signature of a function or class as it is written; defaults without a short form become `…`."""
+    text = re.sub(r"<\w[^=]* at 0x[0-9a-f]+>", "…", str(inspect.signature(thing))).replace("'", "")
+    return text.removesuffix(" -> None") if inspect.isclass(thing) else text
+
+
 def signature(thing):
     """Return a signature, one argument a line where it is long."""
     if inspect.isclass(thing) and hasattr(thing, "model_fields"):
         fields = thing.model_fields.items()
         given = ", ".join(name if field.is_required() else f"{name}={field.get_default()!r}" for name, field in fields)
         return f"({given})"
-    try:
-        text = str(inspect.signature(thing))
-    except ValueError:
-        return "(…)"
-    text = re.sub(r"<[\w.]+ object at 0x[0-9a-f]+>", "…", text).replace("'", "")
-    return text if len(text) < 100 else "(\n    " + ",\n    ".join(split(text)) + "\n)"
+    text = text_of(thing)
+    arguments, end, returned = text[1:].rpartition(")")
+    return text if len(text) < 100 else "(\n    " + ",\n    ".join(split(arguments)) + f"\n{end}{returned}"
 
 
-def split(text):
-    """Return the arguments of a signature, without what it returns."""
-    inside, depth, parts, part = text[1 : text.rindex(")")], 0, [], ""
-    for sign in inside:
+def split(arguments):
+    """Return the arguments of a signature, one by one."""
+    depth, parts, part = 0, [], ""
+    for sign in arguments:
         depth += (sign in "([{") - (sign in ")]}")
         if sign == "," and not depth:
             parts.append(part.strip())
@@ -142,6 +171,18 @@ def methods():
     return "\n".join(page) + "\n"
 
 
+def evaluate():
+    """Return the page about utility, with the table of metrics made anew."""
+    rows = ["| metric | figures | unit | better | meaning |", "|---|---|---|---|---|"]
+    for metric in METRICS.values():
+        figures = ", ".join(f"`{figure.name}`" for figure in metric.figures)
+        meaning = metric.definition.replace("|", "\\|") + (" Needs the audit file." if metric.needs_owners else "")
+        rows.append(f"| {metric.name} | {figures} | {metric.unit or 'ratio'} | {metric.better} | {meaning} |")
+    before, rest = (DOCS / "evaluate.md").read_text().split(f"{MADE}\n\n", 1)
+    after = rest.partition("\n\n")[2]
+    return f"{before}{MADE}\n\n" + "\n".join(rows) + f"\n\n{after}"
+
+
 def findings():
     """Return the page of what `verify` can find: codes and sentences."""
     page = [
@@ -165,7 +206,7 @@ def example(text):
     return re.sub(r"\{(\w+)[^}]*\}", r"*\1*", text)
 
 
-PAGES = {"api.md": api, "methods/index.md": methods, "findings.md": findings}
+PAGES = {"api.md": api, "methods/index.md": methods, "evaluate.md": evaluate, "findings.md": findings}
 
 
 def main():
