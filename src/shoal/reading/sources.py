@@ -14,11 +14,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from shoal.errors import InputError, TooLarge, UnreadableFile
+from shoal.reading.forms import bringer_of_ending
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["MAX_COLUMNS", "Source", "expand", "find_sources"]
+__all__ = ["MAX_COLUMNS", "Source", "expand", "look_at"]
 
 MAX_COLUMNS = 10_000
 _LOOK = 1 << 20  # how much of a text file is looked at for its header
@@ -27,7 +28,7 @@ _MAX_FOOTER = 1 << 26
 _PACKED = {".gz": "gzip", ".zst": "zstd"}
 _TEXT = {".csv": ",", ".tsv": "\t"}
 _PARQUET = (".parquet", ".pq")
-_ENDINGS = ".csv, .tsv (also .gz, .zst) or .parquet"
+_ENDINGS = ".csv, .tsv (also .gz, .zst, .bz2) or .parquet"
 
 
 @dataclass(frozen=True)
@@ -45,16 +46,6 @@ class Source:
     delimiter: str = ","
     rows: int = 0
     shape: tuple[object, ...] = ()
-
-
-def find_sources(source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[Source]:
-    """Expand files, folders and globs, and check the beginning or the footer of each file.
-
-    Output: the sources, in the order of `expand`. Raises UnreadableFile for what is missing, empty, broken or of
-    no known kind. Cost: at most 64 MB are read per file, but compressed text is unpacked once, because the engine
-    takes a file that was cut off for a shorter one.
-    """
-    return [_look_at(path) for path in expand(source)]
 
 
 def expand(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[Path]:
@@ -90,7 +81,11 @@ def _files(path: Path) -> list[Path]:
 
 def _found(path: Path) -> list[Path]:
     if path.is_dir():
-        found = sorted(p for p in path.rglob("*") if _kind(p) and not _hidden(p.relative_to(path)) and p.is_file())
+        found = sorted(
+            p
+            for p in path.rglob("*")
+            if (_kind(p) or bringer_of_ending(p.name)) and not _hidden(p.relative_to(path)) and p.is_file()
+        )
         if not found:
             raise UnreadableFile(f"{path.name}: the folder holds no file that ends in {_ENDINGS}")
         return found
@@ -116,7 +111,12 @@ def _kind(path: Path) -> str | None:
     return "csv" if text and text[-1] in _TEXT else None
 
 
-def _look_at(path: Path) -> Source:
+def look_at(path: Path) -> Source:
+    """Check the beginning or the footer of a file, and return it as a source.
+
+    Raises UnreadableFile for what is empty, broken or of no known kind. Cost: at most 64 MB are read, but compressed
+    text is unpacked once, because the engine takes a file that was cut off for a shorter one.
+    """
     kind = _kind(path)
     try:
         size = path.stat().st_size

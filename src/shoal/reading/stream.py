@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
@@ -27,11 +27,12 @@ from shoal.reading.account import (
     ROW_RULES,
     Account,
 )
+from shoal.reading.arrivals import Arrivals, arrivals
 from shoal.reading.columns import printable
 from shoal.reading.engine import batches, open_engine
 from shoal.reading.parse import Parsed, load_cells, parse, rejected_rows
 from shoal.reading.rules import KEPT, Rows, Rules, judge
-from shoal.reading.sources import Source, find_sources
+from shoal.reading.sources import Source
 from shoal.reading.times import LOCAL, NO_TIME, NUMBER, ZONED, ZULU, zone
 from shoal.units import INT32
 
@@ -70,6 +71,7 @@ class _Inside:
 
     source: Input
     sources: Sequence[Source]
+    cells: Sequence[Source]
     options: ReadOptions
     parsed: Parsed
     rules: Rules
@@ -116,10 +118,14 @@ def open_rows(
     `check` is given the number of rows as soon as it is known, before anything large is done, and may raise; for
     text that is after parsing. The engine takes its share of `memory`.
     """
-    with progress.stage("look"):
-        sources = _look_at(source)
-        check(sum(one.rows for one in sources))
-    with _open(source, sources, options, thread_count(threads), work_dir, memory) as engine:
+    with ExitStack() as stack:
+        with progress.stage("look"):
+            arrived = stack.enter_context(arrivals(work_dir))
+            sources = _look_at(source, arrived)
+            cells = arrived.open(options.cells) if options.cells is not None else []
+            check(sum(one.rows for one in sources))
+        share = (work_dir, memory)
+        engine = stack.enter_context(_open(source, sources, cells, thread_count(threads), *share))
         with progress.stage("parse"):
             parsed = parse(engine, sources, options)
             rules = _rules(parsed, options)
@@ -128,7 +134,7 @@ def open_rows(
             tally.codes[0] = rejected_rows(engine, sources)
         check(total)
         cell_m = options.cell if parsed.place == "metres" and options.crs is None else None
-        inside = _Inside(source, sources, options, parsed, rules, engine, tally, memory, work_dir)
+        inside = _Inside(source, sources, cells, options, parsed, rules, engine, tally, memory, work_dir)
         yield OpenRows(labels, counts, total, np.zeros(len(labels), dtype=np.bool_), cell_m, inside)
 
 
@@ -165,17 +171,17 @@ def finish(rows: OpenRows) -> tuple[pa.Array, Account]:
     return rows.labels.filter(to_arrow_array(rows.used)), account
 
 
-def _look_at(source: Input) -> list[Source]:
+def _look_at(source: Input, arrived: Arrivals) -> list[Source]:
     if isinstance(source, pa.Table):
         return [Source("table", "table", rows=source.num_rows, shape=("table",))]
-    return find_sources(source)
+    return arrived.open(source)
 
 
 @contextmanager
 def _open(
     source: Input,
     sources: Sequence[Source],
-    options: ReadOptions,
+    cells: Sequence[Source],
     threads: int,
     work_dir: Path | None,
     memory: int,
@@ -183,7 +189,6 @@ def _open(
     ordered: bool = False,
 ) -> Iterator[Any]:
     """Open the engine on the sources and the cells file."""
-    cells = find_sources(options.cells) if options.cells is not None else []
     paths = [s.path for s in (*sources, *cells) if s.path is not None]
     with open_engine(paths, threads=threads, work_dir=work_dir, ordered=ordered, memory=memory) as engine:
         if isinstance(source, pa.Table):
@@ -321,7 +326,7 @@ def _raise_bad_row(inside: _Inside) -> NoReturn:
     """Find the first bad row, in the order of the files, and raise BadRows with its position."""
     options, malformed, share = inside.options, inside.tally.codes[0] > 0, (inside.work_dir, inside.memory)
     for one in inside.sources:
-        with _open(inside.source, [one], options, 1, *share, ordered=True) as engine:
+        with _open(inside.source, [one], inside.cells, 1, *share, ordered=True) as engine:
             parsed = parse(engine, [one], options, once=malformed)
             if line := rejected_rows(engine, [one], first=True) if malformed else 0:
                 raise BadRows(_bad_row(one, line - 1, BAD_ROW, parsed))

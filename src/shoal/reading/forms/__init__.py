@@ -1,0 +1,61 @@
+"""Forms: kinds of input that the engine can't open itself, each with the function that turns it into one it can.
+
+A *bringer* is a function `bring(source, folder)`. It reads a file (or what an address such as `s3://…` names) and
+writes one or several files, text in UTF-8 or Parquet, into a private folder. It returns their paths. Nothing of the
+input is written anywhere else. A new kind is one module here and one line in a table below.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Protocol, cast
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["ENDINGS", "SCHEMES", "Bringer", "bringer_of_ending", "bringer_of_scheme", "scheme_of"]
+
+# Modules are named, not imported: some need libraries that are heavy or optional.
+ENDINGS = {
+    ".bz2": "packed:bring_unpacked",
+}
+SCHEMES: dict[str, str] = {}
+
+
+class Bringer(Protocol):
+    """Brings a source into a folder; returns the files that were written, in the order of the source."""
+
+    def __call__(self, source: str, folder: Path) -> list[Path]:
+        """Read the file or address `source`, and write it into `folder` as text or Parquet."""
+        ...
+
+
+def bringer_of_ending(name: str) -> Bringer | None:
+    """Return the bringer for a file's name, or None if the engine opens such files itself or nobody can.
+
+    >>> bringer_of_ending("events.csv") is None
+    True
+    """
+    return _load(next((ENDINGS[ending] for ending in ENDINGS if name.lower().endswith(ending)), None))
+
+
+def bringer_of_scheme(source: str) -> Bringer | None:
+    """Return the bringer for an address such as `s3://…`, or None if `source` is no address that is known."""
+    return _load(SCHEMES.get(scheme_of(source) or ""))
+
+
+def scheme_of(source: str) -> str | None:
+    """Return the scheme of an address, or None for the name of a file.
+
+    >>> scheme_of("s3://bucket/events.parquet"), scheme_of("events.parquet")
+    ('s3', None)
+    """
+    scheme, mark, _ = source.partition("://")
+    return scheme.lower() if mark and scheme.replace("+", "").isalnum() else None
+
+
+def _load(name: str | None) -> Bringer | None:
+    if name is None:
+        return None
+    module, _, function = name.partition(":")
+    return cast("Bringer", getattr(import_module(f"{__name__}.{module}"), function))
