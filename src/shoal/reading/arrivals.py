@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -11,10 +12,10 @@ from typing import TYPE_CHECKING
 from shoal.errors import UnreadableFile
 from shoal.folders import private_folder
 from shoal.reading.forms import bringer_of_ending, bringer_of_scheme, scheme_of
+from shoal.reading.owners import folder_of, stem
 from shoal.reading.sources import Source, expand, look_at
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Iterator, Sequence
 
     from shoal.reading.forms import Bringer
@@ -48,7 +49,8 @@ class Arrivals:
             for path in expand(one):
                 if path not in found:
                     bringer = bringer_of_ending(path.name)
-                    found[path] = [look_at(path)] if bringer is None else self._bring(str(path), path.name, bringer)
+                    brought = [look_at(path)] if bringer is None else self._bring(str(path), path.name, bringer)
+                    found[path] = [_owned(source, path, one) for source in brought]
         return [source for sources in found.values() for source in sources]
 
     def _bring(self, source: str, name: str, bringer: Bringer | None) -> list[Source]:
@@ -65,6 +67,13 @@ class Arrivals:
         except OSError:
             raise UnreadableFile(f"{name}: can't be opened, or its compression is damaged") from None
         return [replace(look_at(file), name=name) for file in files]
+
+
+def _owned(source: Source, path: Path, asked: str | os.PathLike[str]) -> Source:
+    """Return a source with the names that may tell whose it is; a file out of an archive has its own name."""
+    inside = source.path is not None and source.path != path and stem(source.path.name) != stem(path.name)
+    name = source.path.name if inside and source.path is not None else path.name
+    return replace(source, file=stem(name), folder=folder_of(path, os.fspath(asked)))
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from shoal.errors import ColumnsNotFound
+from shoal.reading.owners import FROM_PATH
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,6 +35,20 @@ _TIERS: dict[str, tuple[frozenset[str], ...]] = {
     ),
     "day": (frozenset({"d", "day"}),),
     "slot": (frozenset({"t", "slot"}),),
+    "geometry": (
+        frozenset({"geometry", "geom", "the_geom", "wkb_geometry", "wkt_geom", "geom_wkt", "wkt", "wkb"}),
+        frozenset({"point", "geog", "geography", "shape"}),
+    ),
+    "trip": (frozenset({"tgeompoint", "tgeogpoint", "trip"}), frozenset({"traj", "trajectory"})),
+    "h3": (
+        frozenset({"h3", "h3_index", "h3index", "h3_cell", "h3cell", "h3_id", "h3id", "h3_address", "hex_id"})
+        | {f"h3_{r}{level}" for level in range(16) for r in ("", "0" * (level < 10), "r", "res", "res_")},
+        frozenset({"hex", "hexagon", "hexagon_id"}),
+    ),
+    "geohash": (
+        frozenset({"geohash", "geo_hash", "gh"})
+        | {f"{name}{length}" for length in range(1, 13) for name in ("geohash", "geohash_", "gh", "gh_")},
+    ),
 }
 _CELL_FILE = {
     "id": (frozenset({"id", "cell_id", "location_id", "cell"}), *_TIERS["cell"][1:]),
@@ -41,7 +56,7 @@ _CELL_FILE = {
     "lng": _TIERS["lng"],
 }
 _UNITS = {"time(ms)": "ms", "epoch_ms": "ms", "time_ms": "ms", "time(s)": "s"}
-_PLACES = (("lat", "lng"), ("x", "y"), ("cell",))
+_PLACES = (("lat", "lng"), ("geometry",), ("x", "y"), ("h3",), ("geohash",), ("cell",))
 _HOW = 'name them one by one, e.g. `columns="user=…,time=…,lat=…,lng=…"`'
 _PLAIN = re.compile(r"[A-Za-z_][\w .()/:-]{0,39}", re.ASCII)
 _DATA = re.compile(r"\s*[+-]?[\d.][\d.,:eETZ/+ -]*", re.ASCII)
@@ -58,29 +73,50 @@ class Columns:
     @property
     def place(self) -> str:
         """How places are given: `degrees`, `metres` (x, y) or `cell`."""
-        return "degrees" if "lat" in self.of else "metres" if "x" in self.of else "cell"
+        return "degrees" if {"lat", "geometry"} & {*self.of} else "metres" if "x" in self.of else "cell"
+
+    @property
+    def trip(self) -> str | None:
+        """The column whose rows hold whole trips: their times and places; None if there is none."""
+        column = self.of.get("geometry")
+        return column if column is not None and column == self.of.get("time") else None
 
 
-def find_columns(names: Sequence[str], given: Mapping[str, str], where: str, *, has_cells: bool = False) -> Columns:
+def find_columns(
+    names: Sequence[str],
+    given: Mapping[str, str],
+    where: str,
+    *,
+    has_cells: bool = False,
+    geometry: str | None = None,
+) -> Columns:
     """Find the columns by their names, as scikit-mobility, mdl, accio, FlowKit, YJMob100K and others call them.
 
-    Input: the names in the file, those `given` by role, the file's name for messages, and whether a cells
-    file was given. Output: the columns. Raises ColumnsNotFound when a role is missing or ambiguous.
+    Input: the names in the file, those `given` by role, the file's name for messages, whether a cells
+    file was given, and the column of `geometry` that the file itself names. Output: the columns. Raises
+    ColumnsNotFound when a role is missing or ambiguous.
 
     >>> find_columns(["user_id", "timestamp", "lon", "lat", "speed"], {}, "a.csv").of
     {'user': 'user_id', 'time': 'timestamp', 'lat': 'lat', 'lng': 'lon'}
     """
-    chosen = {role: _exact(name, names, role, where) for role, name in given.items()}
+    chosen = {
+        role: name if role == "user" and name in FROM_PATH else _exact(name, names, role, where)
+        for role, name in given.items()
+    }
     found: dict[str, str] = {}
 
     def look(role: str) -> bool:
-        name = chosen.get(role) or _match(role, _TIERS[role], names, where)
+        name = chosen.get(role) or (geometry if role == "geometry" else None)
+        name = name or _match(role, _TIERS[role], names, where)
         if name is not None:
             found[role] = name
         return name is not None
 
     if not look("user"):
         raise _missing("a column for the user", names, where)
+    if trip := _trip(names, chosen, where, has_cells=has_cells):
+        ignored = tuple(name for name in names if name not in {found["user"], trip})
+        return Columns({**found, "time": trip, "geometry": trip}, ignored)
     wants_days = "day" in chosen or "slot" in chosen
     if (wants_days or not look("time")) and not (look("day") and look("slot")):
         raise _missing("a column for the time", names, where)
@@ -96,6 +132,18 @@ def find_columns(names: Sequence[str], given: Mapping[str, str], where: str, *, 
     ignored = tuple(name for name in names if name not in found.values())
     unit = _UNITS.get(found["time"].strip().lower()) if "time" in found else None
     return Columns(found, ignored, unit)
+
+
+def _trip(names: Sequence[str], chosen: Mapping[str, str], where: str, *, has_cells: bool) -> str | None:
+    """Return the column of whole trips, if it was asked for, or if times or places are nowhere else."""
+    if "trip" in chosen or {*chosen} - {"user"}:
+        return chosen.get("trip")
+    words = {name.strip().lower() for name in names}
+    trip = _match("trip", _TIERS["trip"], names, where) if words & frozenset().union(*_TIERS["trip"]) else None
+    has = {role for role, tiers in _TIERS.items() if any(words & tier for tier in tiers)}
+    places = [roles for roles in _PLACES if roles != ("cell",) or has_cells]
+    both = ("time" in has or {"day", "slot"} <= has) and any({*roles} <= has for roles in places)
+    return None if both else trip
 
 
 def find_cell_columns(names: Sequence[str], where: str) -> dict[str, str]:

@@ -22,7 +22,7 @@ __all__ = ["ROLES", "ReadOptions", "Reading", "ReadingRules", "read_options"]
 _BBOX = "four numbers, west,south,east,north"
 _PERIOD = "two ISO times, start,end"
 _Box = tuple[float, float, float, float]
-ROLES = ("user", "time", "lat", "lng", "x", "y", "cell", "day", "slot")
+ROLES = ("user", "time", "lat", "lng", "x", "y", "geometry", "trip", "cell", "h3", "geohash", "day", "slot")
 
 
 def _roles(value: Any) -> Any:
@@ -53,7 +53,8 @@ class ReadOptions(Settings):
     Parameters
     ----------
     columns
-        The names of columns by role: user, time, lat, lng, x, y, cell, day, slot. Usual names are recognised.
+        The names of columns by role: user, time, lat, lng, x, y, geometry, trip, cell, h3, geohash, day, slot. Usual
+        names are recognised. `user=@file` or `user=@folder`: the name of each file, or folder, is the user.
     tz, time_unit
         The zone of times without a zone, and the unit of times that are numbers: `auto`, `s`, `ms` or `us`.
     crs

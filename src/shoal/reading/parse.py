@@ -7,18 +7,22 @@ dropped here.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import ColumnsNotFound, InputError, TooLarge
 from shoal.reading.columns import Columns, find_cell_columns, find_columns
 from shoal.reading.engine import quoted, text_literal
+from shoal.reading.owners import FROM_PATH, load_owners
+from shoal.reading.places import DECODED, decoder_of, point_sql, trips_sql
 from shoal.reading.sources import MAX_COLUMNS, Source
 from shoal.reading.times import LOCAL, NUMBER, ZONED, days_sql, kind_sql, number_sql, text_sql
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from shoal.reading.codes import CentresOf
+    from shoal.reading.geometry import PointsOf
     from shoal.reading.options import ReadOptions
 
 __all__ = ["Parsed", "load_cells", "parse", "rejected_rows"]
@@ -40,6 +44,7 @@ class Parsed:
     ignored: tuple[str, ...]
     text_users: bool
     kind: int | None  # of all times; None if that differs from row to row
+    decoders: tuple[PointsOf | CentresOf, ...] = ()
 
     @property
     def place(self) -> str:
@@ -55,12 +60,15 @@ class _Group:
     sql_names: dict[str, str]
     types: dict[str, str]
     columns: Columns
+    texts: dict[str, str] = field(default_factory=dict)  # SQL by role, of those that are no column of the file
+    decoder: PointsOf | CentresOf | None = None
+    point: str = ""  # SQL for the place, if it is decoded
 
     def of(self, role: str) -> str:
-        return self.sql_names[self.columns.of[role]]
+        return self.texts.get(role) or self.sql_names[self.columns.of[role]]
 
     def type_of(self, role: str) -> str:
-        return self.types[self.columns.of[role]]
+        return "VARCHAR" if role in self.texts else self.types[self.columns.of[role]]
 
 
 def parse(engine: Any, sources: Sequence[Source], options: ReadOptions, *, once: bool = True) -> Parsed:
@@ -72,7 +80,7 @@ def parse(engine: Any, sources: Sequence[Source], options: ReadOptions, *, once:
     shapes: dict[tuple[object, ...], list[Source]] = {}
     for source in sources:
         shapes.setdefault(source.shape, []).append(source)
-    groups = [(files, _group(engine, files, options)) for files in shapes.values()]
+    groups = [(files, _group(engine, files, options, number)) for number, files in enumerate(shapes.values())]
     if len({group.columns.place for _, group in groups}) > 1:
         raise ColumnsNotFound("the files give places in different ways; read them apart, or name the `columns`")
     text_users = any(_base_type(group.type_of("user")) not in _INTEGERS for _, group in groups)
@@ -86,7 +94,8 @@ def parse(engine: Any, sources: Sequence[Source], options: ReadOptions, *, once:
         parts.append(query)
     kind = int(kinds.pop()) if len(kinds) == 1 and kinds <= _ONE_KIND else None
     ignored = tuple(dict.fromkeys(name for _, group in groups for name in group.columns.ignored))
-    return Parsed(" UNION ALL ".join(parts), groups[0][1].columns, ignored, text_users, kind)
+    decoders = tuple(group.decoder for _, group in groups if group.decoder is not None)
+    return Parsed(" UNION ALL ".join(parts), groups[0][1].columns, ignored, text_users, kind, decoders)
 
 
 def load_cells(engine: Any, sources: Sequence[Source]) -> None:
@@ -120,10 +129,35 @@ def rejected_rows(engine: Any, sources: Sequence[Source], *, first: bool = False
     return int(found)
 
 
-def _group(engine: Any, files: list[Source], options: ReadOptions) -> _Group:
+def _group(engine: Any, files: list[Source], options: ReadOptions, number: int) -> _Group:
     table, sql_names, types = _table(engine, files)
-    columns = find_columns(list(sql_names), options.columns, files[0].name, has_cells=options.cells is not None)
-    return _Group(table, sql_names, types, columns)
+    geo, name = files[0].geo, files[0].name
+    columns = find_columns(
+        list(sql_names),
+        options.columns,
+        name,
+        has_cells=options.cells is not None,
+        geometry=geo.column if geo is not None and geo.column in sql_names else None,
+    )
+    texts = {}
+    if columns.of["user"] in FROM_PATH:
+        if files[0].path is None:
+            raise ColumnsNotFound('a table has no file or folder that could be the user; give `columns="user=…"`')
+        load_owners(engine, f"owners_{number}", files, columns.of["user"])
+        table = f"{table} JOIN owners_{number} ON filename = owners_{number}.path"
+        texts["user"] = f"owners_{number}.owner"
+    if columns.trip is not None:
+        if _base_type(types[columns.trip]) != "VARCHAR":
+            raise _wrong_type("trip", types[columns.trip], name)
+        table, texts["time"], texts["geometry"] = trips_sql(table, sql_names[columns.trip], number)
+    group = _Group(table, sql_names, types, columns, texts)
+    role = next((role for role in DECODED if role in columns.of), None)
+    if role is None:
+        return group
+    stated = geo if geo is not None and geo.column == columns.of[role] else None
+    decoder = decoder_of(role, group.type_of(role), stated, name)
+    point = point_sql(engine, decoder, group.of(role), group.type_of(role), number)
+    return replace(group, decoder=decoder, point=point)
 
 
 def _table(engine: Any, files: list[Source]) -> tuple[str, dict[str, str], dict[str, str]]:
@@ -152,6 +186,9 @@ def _select(group: _Group, options: ReadOptions, where: str, *, text_users: bool
     user = _user(group.of("user"), group.type_of("user"), where, text=text_users)
     raw, kind, ms = _time(group, options, where)
     table = group.table
+    if group.point:
+        inner = f"SELECT {user} AS u, {raw} AS raw, {kind} AS kind, {group.point} AS point FROM {table}"  # noqa: S608
+        return f"SELECT u, kind, {ms} AS ms, point.a AS a, point.b AS b FROM ({inner})", kind  # noqa: S608
     if group.columns.place == "cell":
         cell = f"CAST({group.of('cell')} AS VARCHAR)"
         unknown = f"CASE WHEN {cell} IS NULL THEN NULL ELSE 'inf'::DOUBLE END"

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from shoal.errors import InputError, TooLarge, UnreadableFile
 from shoal.reading.forms import bringer_of_ending
+from shoal.reading.geometry import Geo, geo_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,7 +37,7 @@ class Source:
     """One input: `kind` is csv, parquet or table; files of equal `shape` can be read in one go.
 
     `columns` are the names in a CSV's header; `rows` is known for Parquet and tables, 0 for
-    text.
+    text. `file` and `folder` are the names that may tell whose file it is, `geo` is a column of points.
     """
 
     kind: str
@@ -46,6 +47,9 @@ class Source:
     delimiter: str = ","
     rows: int = 0
     shape: tuple[object, ...] = ()
+    file: str = ""
+    folder: str = ""
+    geo: Geo | None = None
 
 
 def expand(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[Path]:
@@ -150,11 +154,12 @@ def _look_at_parquet(path: Path, size: int) -> Source:
             (c.path, c.physical_type, str(c.logical_type)) for c in map(meta.schema.column, range(meta.num_columns))
         )
         rows = sum(meta.row_group(i).num_rows for i in range(meta.num_row_groups))
+        geo = geo_of(meta.metadata or {})
     except (pa.ArrowException, OSError, UnicodeDecodeError):
         raise damaged from None
     if rows < 0 or rows != meta.num_rows:
         raise damaged
-    return Source("parquet", path.name, path, rows=rows, shape=("parquet", shape))
+    return Source("parquet", path.name, path, rows=rows, shape=("parquet", shape, geo), geo=geo)
 
 
 def _look_at_text(path: Path, size: int) -> Source:

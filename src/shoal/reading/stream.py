@@ -30,7 +30,9 @@ from shoal.reading.account import (
 from shoal.reading.arrivals import Arrivals, arrivals
 from shoal.reading.columns import printable
 from shoal.reading.engine import batches, open_engine
+from shoal.reading.geometry import geo_of
 from shoal.reading.parse import Parsed, load_cells, parse, rejected_rows
+from shoal.reading.places import DECODED, no_points, places_notes
 from shoal.reading.rules import KEPT, Rows, Rules, judge
 from shoal.reading.sources import Source
 from shoal.reading.times import LOCAL, NO_TIME, NUMBER, ZONED, ZULU, zone
@@ -162,7 +164,7 @@ def finish(rows: OpenRows) -> tuple[pa.Array, Account]:
         _raise_bad_row(inside)
     account = _account(tally, inside.parsed, inside.options)
     if account.kept_rows == 0:
-        raise NoValidRows(_nothing_left(account, inside.sources))
+        raise NoValidRows(_nothing_left(account, inside.sources) + no_points(inside.parsed))
     if not tally.whole:
         raise SettingsError('x and y are not whole numbers: metres need their CRS, e.g. `crs="EPSG:32650"`')
     if rows.used.all():
@@ -173,7 +175,9 @@ def finish(rows: OpenRows) -> tuple[pa.Array, Account]:
 
 def _look_at(source: Input, arrived: Arrivals) -> list[Source]:
     if isinstance(source, pa.Table):
-        return [Source("table", "table", rows=source.num_rows, shape=("table",))]
+        return [
+            Source("table", "table", rows=source.num_rows, shape=("table",), geo=geo_of(source.schema.metadata or {}))
+        ]
     return arrived.open(source)
 
 
@@ -291,6 +295,11 @@ def _check(tally: _Tally, parsed: Parsed) -> None:
     """Check the input as a whole, beyond single rows; raises LikelySwapped."""
     places = int(tally.codes[KEPT] + tally.codes[ROW_RULES.index(BAD_RANGE)])
     if parsed.place == "degrees" and tally.swapped > _SWAPPED * places:
+        if "geometry" in parsed.columns.of:
+            raise LikelySwapped(
+                f"latitude and longitude seem to be exchanged: {tally.swapped:,} of {places:,} latitudes are beyond "
+                "90; write the longitude of each point before its latitude"
+            )
         raise LikelySwapped(
             f"latitude and longitude seem to be exchanged: {tally.swapped:,} of {places:,} latitudes are beyond 90; "
             f'give `columns="lat={printable(parsed.columns.of["lng"])},lng={printable(parsed.columns.of["lat"])}"`'
@@ -309,6 +318,7 @@ def _account(tally: _Tally, parsed: Parsed, options: ReadOptions) -> Account:
         notes.append(f"times are day and slot numbers: day 0 is 1970-01-01, slots last {options.slot} s")
     if parsed.place == "metres" and options.crs is None:
         notes.append(f"x and y were read as numbers of cells of {options.cell} m, without geography (no CRS given)")
+    notes += places_notes(parsed)
     if parsed.ignored:
         notes.append(f"ignored columns: {', '.join(map(printable, parsed.ignored[:20]))}")
     return Account(int(tally.codes.sum()), dropped, {}, int(tally.codes[KEPT]), tuple(notes))
@@ -342,7 +352,8 @@ def _raise_bad_row(inside: _Inside) -> NoReturn:
 
 
 def _bad_row(source: Source, row: int, rule: str, parsed: Parsed) -> str:
-    roles = _ROLES.get(rule, ("lat", "lng", "x", "y", "cell") if rule != BAD_ROW else ())
+    roles = _ROLES.get(rule, ("lat", "lng", "x", "y", *DECODED, "cell") if rule != BAD_ROW else ())
     names = [printable(parsed.columns.of[role]) for role in roles if role in parsed.columns.of]
     column = f", column {' and '.join(names)}" if names else ""
-    return f"{source.name}, row {row:,}{column}: {rule}; correct it, or read without `strict`"
+    what = "row" if parsed.columns.trip is None else "sample"
+    return f"{source.name}, {what} {row:,}{column}: {rule}; correct it, or read without `strict`"
