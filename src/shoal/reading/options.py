@@ -22,7 +22,7 @@ __all__ = ["ROLES", "ReadOptions", "Reading", "ReadingRules", "read_options"]
 _BBOX = "four numbers, west,south,east,north"
 _PERIOD = "two ISO times, start,end"
 _Box = tuple[float, float, float, float]
-ROLES = ("user", "time", "lat", "lng", "x", "y", "cell", "day", "slot")
+ROLES = ("user", "time", "date", "lat", "lng", "x", "y", "cell", "day", "slot")
 
 
 def _roles(value: Any) -> Any:
