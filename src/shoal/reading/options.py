@@ -22,7 +22,10 @@ __all__ = ["ROLES", "ReadOptions", "Reading", "ReadingRules", "read_options"]
 _BBOX = "four numbers, west,south,east,north"
 _PERIOD = "two ISO times, start,end"
 _Box = tuple[float, float, float, float]
-ROLES = ("user", "time", "lat", "lng", "x", "y", "geometry", "trip", "cell", "h3", "geohash", "day", "slot")
+ROLES = (
+    *("user", "time", "date", "day", "slot"),
+    *("lat", "lng", "x", "y", "geometry", "trip", "cell", "h3", "geohash"),
+)
 
 
 def _roles(value: Any) -> Any:
