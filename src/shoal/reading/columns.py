@@ -14,7 +14,7 @@ from shoal.reading.owners import FROM_PATH
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["FROM_PATH", "NUMBERED", "Columns", "find_cell_columns", "find_columns", "printable"]
+__all__ = ["FROM_PATH", "NUMBERED", "Columns", "find_cell_columns", "find_columns", "means", "printable"]
 
 # Names people use, best first: the first tier with a match wins, two matches in one tier are ambiguous.
 # Those of users are in `names.py`. Case, accents, spaces and signs do not matter.
@@ -237,6 +237,8 @@ class _Wanted:
             ]
             typed = ",".join(f"{role}={'…' if role in unclear else printable(self.found[role])}" for role in roles)
             said.append(f'the columns are: {", ".join(_shown(self.names))}; name them one by one: `columns="{typed}"`')
+        if any(what == "a column for the user" for what, _ in self.missing):
+            said.append('if each file, or each folder, holds one person: `columns="user=@file"` or `"user=@folder"`')
         if "user" in unclear and any(map(is_trip, self.names)):
             said.append("a trip or a session is not a person: one person would become several")
         raise ColumnsNotFound(f"{self.where}: {'; '.join(said)}")
@@ -311,6 +313,15 @@ def _listed(parts: Sequence[str]) -> str:
 
 def _shown(names: Sequence[str], most: int = 20) -> list[str]:
     return [*map(printable, names[:most]), *([f"and {len(names) - most} more"] if len(names) > most else [])]
+
+
+def means(name: str, *roles: str) -> bool:
+    """Return whether a column of this name would be taken for one of the roles.
+
+    >>> means("Longitude", "lat", "lng"), means("speed", "lat", "lng")
+    (True, False)
+    """
+    return any(_hits(_TIERS[role], [name]) for role in roles)
 
 
 def printable(name: str) -> str:

@@ -90,7 +90,9 @@ def geo_of(metadata: Mapping[bytes, bytes]) -> Geo | None:
         types = tuple(str(kind) for kind in said.get("geometry_types", ()) if kind in _TYPES)
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
         return None
-    return Geo(name, json.dumps(said["crs"], sort_keys=True) if "crs" in said else None, types)
+    if "crs" not in said:
+        return Geo(name, None, types)
+    return Geo(name, said["crs"] if isinstance(said["crs"], str) else json.dumps(said["crs"], sort_keys=True), types)
 
 
 @dataclass(frozen=True, eq=False)

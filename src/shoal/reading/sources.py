@@ -29,7 +29,7 @@ _MAX_FOOTER = 1 << 26
 _PACKED = {".gz": "gzip", ".zst": "zstd"}
 _TEXT = {".csv": ",", ".tsv": "\t"}
 _PARQUET = (".parquet", ".pq")
-_ENDINGS = ".csv, .tsv (also .gz, .zst, .bz2) or .parquet"
+_ENDINGS = ".csv, .tsv (also .gz, .zst, .bz2), .parquet, .geojson or .gpx"
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,8 @@ __all__ = ["ENDINGS", "SCHEMES", "Bringer", "bringer_of_ending", "bringer_of_sch
 # Modules are named, not imported: some need libraries that are heavy or optional.
 ENDINGS = {
     ".bz2": "packed:bring_unpacked",
+    **dict.fromkeys((".geojson", ".geojsonl", ".geojsons", ".ndgeojson", ".mfjson"), "geojson:bring_geojson"),
+    ".gpx": "gpx:bring_gpx",
 }
 SCHEMES: dict[str, str] = {}
 
