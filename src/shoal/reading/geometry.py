@@ -26,6 +26,7 @@ __all__ = [
     "Points",
     "PointsOf",
     "geo_of",
+    "geo_of_schema",
     "is_point_struct",
     "is_wgs84",
     "known_crs",
@@ -75,6 +76,24 @@ class Geo:
                 '`frame.set_crs("EPSG:4326")`'
             )
         return PointsOf(known_crs(self.crs, where))
+
+
+def geo_of_schema(schema: pa.Schema) -> Geo | None:
+    """Return what a table says of its points: in its metadata, or in those of a column, as GeoArrow does."""
+    for column in schema:
+        said = column.metadata or {}
+        if said.get(b"ARROW:extension:name", b"").startswith(b"geoarrow."):
+            geo = {"primary_column": column.name, "columns": {column.name: {"crs": _crs_of(said)}}}
+            return geo_of({b"geo": json.dumps(geo).encode()})
+    return geo_of(schema.metadata or {})
+
+
+def _crs_of(said: Mapping[bytes, bytes]) -> Any:
+    """Return the CRS in the metadata of a GeoArrow column; None if none is stated."""
+    try:
+        return json.loads(said[b"ARROW:extension:metadata"]).get("crs")
+    except (KeyError, ValueError, AttributeError, RecursionError):
+        return None
 
 
 def geo_of(metadata: Mapping[bytes, bytes]) -> Geo | None:

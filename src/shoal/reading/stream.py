@@ -30,7 +30,7 @@ from shoal.reading.account import (
 from shoal.reading.arrivals import Arrivals, arrivals
 from shoal.reading.columns import printable
 from shoal.reading.engine import batches, open_engine
-from shoal.reading.geometry import geo_of
+from shoal.reading.geometry import geo_of_schema
 from shoal.reading.parse import Parsed, load_cells, parse, rejected_rows
 from shoal.reading.places import DECODED, no_points, places_notes
 from shoal.reading.rules import KEPT, Rows, Rules, judge
@@ -175,9 +175,7 @@ def finish(rows: OpenRows) -> tuple[pa.Array, Account]:
 
 def _look_at(source: Input, arrived: Arrivals) -> list[Source]:
     if isinstance(source, pa.Table):
-        return [
-            Source("table", "table", rows=source.num_rows, shape=("table",), geo=geo_of(source.schema.metadata or {}))
-        ]
+        return [Source("table", "table", rows=source.num_rows, shape=("table",), geo=geo_of_schema(source.schema))]
     return arrived.open(source)
 
 
