@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -16,6 +15,7 @@ from shoal.reading.owners import folder_of, stem
 from shoal.reading.sources import Source, expand, look_at
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Iterator, Sequence
 
     from shoal.reading.forms import Bringer
@@ -50,7 +50,7 @@ class Arrivals:
                 if path not in found:
                     bringer = bringer_of_ending(path.name)
                     brought = [look_at(path)] if bringer is None else self._bring(str(path), path.name, bringer)
-                    found[path] = [_owned(source, path, one) for source in brought]
+                    found[path] = [_owned(source, path, str(one)) for source in brought]
         return [source for sources in found.values() for source in sources]
 
     def _bring(self, source: str, name: str, bringer: Bringer | None) -> list[Source]:
@@ -69,11 +69,11 @@ class Arrivals:
         return [replace(look_at(file), name=name) for file in files]
 
 
-def _owned(source: Source, path: Path, asked: str | os.PathLike[str]) -> Source:
+def _owned(source: Source, path: Path, asked: str) -> Source:
     """Return a source with the names that may tell whose it is; a file out of an archive has its own name."""
     inside = source.path is not None and source.path != path and stem(source.path.name) != stem(path.name)
     name = source.path.name if inside and source.path is not None else path.name
-    return replace(source, file=stem(name), folder=folder_of(path, os.fspath(asked)))
+    return replace(source, file=stem(name), folder=folder_of(path, asked))
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -144,6 +145,6 @@ class CentresOf:
         if self.system == "h3":
             import h3
 
-            return float(h3.average_hexagon_area(self.coarsest, "m^2")) ** 0.5
+            return math.sqrt(h3.average_hexagon_area(self.coarsest, "m^2"))
         bits = 5 * min(self.coarsest, _MOST)
         return float(max(_EQUATOR_M / 2 ** ((bits + 1) // 2), _EQUATOR_M / 2 / 2 ** (bits // 2)))

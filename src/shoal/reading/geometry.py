@@ -297,7 +297,8 @@ def _floats(texts: pa.Array) -> NDArray[np.float64]:
 
 def _mask(values: pa.Array) -> NDArray[np.bool_]:
     """Return booleans, False where they are missing."""
-    return from_arrow_array(pc.fill_null(values.cast(pa.uint8()), 0)) == 1
+    mask: NDArray[np.bool_] = from_arrow_array(pc.fill_null(values.cast(pa.uint8()), 0)) == 1
+    return mask
 
 
 def _unhexed(texts: pa.Array) -> pa.Array:
