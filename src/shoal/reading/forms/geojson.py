@@ -166,7 +166,7 @@ def _timed(geometry: dict[str, Any], times: Any, properties: dict[str, Any], kno
 def _unfit(known: _Known) -> UnreadableFile:
     return UnreadableFile(
         f"{known.name}: holds areas, or lines without a time for each position; give one point for each time and place "
-        "of a person, or lines with `times` or `coordTimes`"
+        "of a person, or lines with a property times or coordTimes"
     )
 
 
