@@ -46,6 +46,7 @@ class Source:
     delimiter: str = ","
     rows: int = 0
     shape: tuple[object, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def expand(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[Path]:
