@@ -44,7 +44,8 @@ _USER = _words("""
     utilizador id_utilizador assinante id_assinante utente id_utente abbonato id_abbonato gebruiker gebruiker_id
     gebruikers_id abonnee uzytkownik id_uzytkownika uzytkownik_id abonent abonent_id kullanici kullanici_id
     kullanici_no abone abone_id abone_no пользователь id_пользователя пользователь_id абонент id_абонента абонент_id
-    المستخدم معرف_المستخدم مستخدم المشترك معرف_المشترك 用户 用户id 用户编号 用户号 用户名 使用者 用戶 ユーザー ユーザーid ユーザid ユーザ 利用者 利用者id
+    المستخدم معرف_المستخدم مستخدم المشترك معرف_المشترك 用户 用户id 用户编号 用户号
+    用户名 使用者 用戶 ユーザー ユーザーid ユーザid ユーザ 利用者 利用者id
     사용자 사용자id 사용자아이디 이용자 가입자
 """)
 # Of a person in another part: taken when there is no `id` beside it.

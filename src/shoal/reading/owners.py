@@ -52,9 +52,9 @@ def folder_of(path: Path, asked: str | Path) -> str:
 
 
 def load_owners(engine: Any, name: str, sources: Sequence[Source], kind: str) -> None:
-    """Load whose file each source is into a temporary table with this name: path, owner."""
+    """Load whose file each source is into a temporary table with this name: shoal_path, shoal_owner."""
     if kind == "@folder" and not all(one.folder for one in sources):
         raise ColumnsNotFound(f'{sources[0].name}: has no folder that could be the user; give `columns="user=…"`')
-    engine.execute(f"CREATE TEMP TABLE {name} (path VARCHAR, owner VARCHAR)")
+    engine.execute(f"CREATE TEMP TABLE {name} (shoal_path VARCHAR, shoal_owner VARCHAR)")
     rows = [(str(one.path), one.folder if kind == "@folder" else one.file or stem(one.name)) for one in sources]
     engine.executemany(f"INSERT INTO {name} VALUES (?, ?)", rows)  # noqa: S608  our own name

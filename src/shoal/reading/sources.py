@@ -50,6 +50,7 @@ class Source:
     file: str = ""
     folder: str = ""
     geo: Geo | None = None
+    notes: tuple[str, ...] = ()
 
 
 def expand(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[Path]:

@@ -306,7 +306,7 @@ def _check(tally: _Tally, parsed: Parsed) -> None:
 
 def _account(tally: _Tally, parsed: Parsed, options: ReadOptions) -> Account:
     dropped = {rule: int(n) for rule, n in zip(ROW_RULES, tally.codes, strict=False) if n}
-    notes = []
+    notes = list(parsed.notes)
     if LOCAL in tally.kinds:
         said = "" if options.tz == "UTC" else "; of times that occur twice the first, skipped ones moved forward"
         notes.append(f"times without a zone were read as {options.tz}{said}")
@@ -335,7 +335,7 @@ def _raise_bad_row(inside: _Inside) -> NoReturn:
     options, malformed, share = inside.options, inside.tally.codes[0] > 0, (inside.work_dir, inside.memory)
     for one in inside.sources:
         with _open(inside.source, [one], inside.cells, 1, *share, ordered=True) as engine:
-            parsed = parse(engine, [one], options, once=malformed)
+            parsed = parse(engine, [one], options, once=malformed, known=inside.parsed)
             if line := rejected_rows(engine, [one], first=True) if malformed else 0:
                 raise BadRows(_bad_row(one, line - 1, BAD_ROW, parsed))
             limits = _rules(parsed, options)
