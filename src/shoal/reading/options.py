@@ -60,7 +60,8 @@ class ReadOptions(Settings):
     columns
         The names of columns by role: user, time, date, lat, lng, x, y, geometry, trip, cell, h3, geohash, day, slot.
         Usual names are recognised. A file without names has numbers: `"user=1,time=2,lat=3,lng=4"`. `user=@file` and
-        `user=@folder` take the user from the name of each file or of its folder. `date` is for a date beside a column with the time of day.
+        `user=@folder` take the user from the name of each file or of its folder. `date` is for a date beside a column
+        with the time of day.
     tz, time_unit
         The zone of times without a zone (a name, or an offset such as `"+02:00"`), and the unit of times that are
         numbers: `auto`, `s`, `ms`, `us`, or `excel` for days as spreadsheets store them.
