@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import ColumnsNotFound, InputError, TooLarge
-from shoal.reading.columns import Columns, find_cell_columns, find_columns
+from shoal.reading.columns import FROM_PATH, Columns, find_cell_columns, find_columns
 from shoal.reading.dates import odd_sql, told_sql
 from shoal.reading.engine import quoted, text_literal
 from shoal.reading.odd import PLAIN, Odd, Part, digits_sql, has_odd_numbers, joined_sql, survey_odd
+from shoal.reading.paths import path_sql, with_path
 from shoal.reading.shapes import ORDERS
 from shoal.reading.sources import MAX_COLUMNS, Source
 from shoal.reading.times import LOCAL, NUMBER, ZONED, days_sql, kind_sql, number_sql, text_sql
@@ -133,12 +134,16 @@ def rejected_rows(engine: Any, sources: Sequence[Source], *, first: bool = False
         return 0
     what = "coalesce(min(line), 0)" if first else "count(DISTINCT (scan_id, file_id, line))"
     (found,) = engine.execute(f"SELECT {what} FROM reject_errors").fetchall()[0]  # noqa: S608
-    return int(found)
+    # The caller takes one line of names for granted.
+    return int(found) - sources[0].skip + (not sources[0].header) if first and found else int(found)
 
 
 def _group(engine: Any, files: list[Source], options: ReadOptions) -> _Group:
     table, sql_names, types = _table(engine, files)
     columns = find_columns(list(sql_names), options.columns, files[0].name, has_cells=options.cells is not None)
+    if columns.of["user"] in FROM_PATH:
+        table = with_path(table, files[0])
+        sql_names[columns.of["user"]], types[columns.of["user"]] = path_sql(columns.of["user"]), "VARCHAR"
     group = _Group(table, sql_names, types, columns)
     if "time" in columns.of and options.time_unit == "auto" and _base_type(group.type_of("time")) in _NUMBERS:
         return replace(group, odd_numbers=has_odd_numbers(engine, table, group.of("time")))
@@ -154,7 +159,8 @@ def _table(engine: Any, files: list[Source]) -> tuple[str, dict[str, str], dict[
         unique = list(dict.fromkeys(first.columns))
         typed = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(first.columns)))
         table = (
-            f"read_csv([{paths}], auto_detect = false, header = true, delim = {text_literal(first.delimiter)}, "
+            f"read_csv([{paths}], auto_detect = false, header = {str(first.header).lower()}, skip = {first.skip}, "
+            f"delim = {text_literal(first.delimiter)}, "
             f"quote = '\"', escape = '\"', columns = {{{typed}}}, store_rejects = true)"
         )
         names = {name: f"c{first.columns.index(name)}" for name in unique if first.columns.count(name) == 1}
