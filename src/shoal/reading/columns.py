@@ -189,6 +189,8 @@ class _Wanted:
             ]
             typed = ",".join(f"{role}={'…' if role in unclear else printable(self.found[role])}" for role in roles)
             said.append(f'the columns are: {", ".join(_shown(self.names))}; name them one by one: `columns="{typed}"`')
+        if any("user" in roles for _, roles in self.missing):
+            said.append('if each file or folder is one user: `columns="user=@file"` or `columns="user=@folder"`')
         if "user" in unclear and any(map(is_trip, self.names)):
             said.append("a trip or a session is not a person: one person would become several")
         raise ColumnsNotFound(f"{self.where}: {'; '.join(said)}")

@@ -135,8 +135,9 @@ def without_rare(paths: list[Path]) -> list[Path]:
 def look_at(path: Path, options: ReadOptions | None = None) -> Source:
     """Check the beginning or the footer of a file, and return it as a source.
 
-    `options` tell the encoding and numbers of columns. Raises UnreadableFile for what is empty, broken or of no known kind.
-    Cost: at most 64 MB are read, but compressed text is unpacked once, because the engine takes a file that was cut off for a shorter one.
+    `options` tell the encoding and numbers of columns. Raises UnreadableFile for what is empty, broken or of no known
+    kind. Cost: at most 64 MB are read, but compressed text is unpacked once, because the engine takes a file that was
+    cut off for a shorter one.
     """
     kind = _kind(path)
     try:

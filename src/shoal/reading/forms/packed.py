@@ -27,9 +27,7 @@ def bring_unpacked(source: str, folder: Path) -> list[Path]:
         with opener(path, "rb") as packed:
             copy_unpacked(packed, target, path.stat().st_size, path.name)
     except (lzma.LZMAError, EOFError, ValueError):
-        raise UnreadableFile(
-            f"{path.name}: its compression is damaged, or the file was cut off; copy it again"
-        ) from None
+        raise UnreadableFile(f"{path.name}: its compression is damaged or cut off; copy it again") from None
     return [target]
 
 
@@ -84,7 +82,7 @@ def copy_unpacked(packed: IO[bytes], target: Path, size: int, name: str, *, most
 
 
 def _hidden(inner: PurePosixPath) -> bool:
-    return any(part.startswith((".", "_")) for part in inner.parts)
+    return any(part.startswith((".", "_")) and part.strip(".") != "" for part in inner.parts)
 
 
 def _inside(folder: Path, name: str) -> Path:

@@ -45,7 +45,7 @@ def bring_records(source: str, folder: Path) -> list[Path]:
 
 def _records(path: Path) -> Iterator[dict[str, str]]:
     broken = UnreadableFile(
-        f"{path.name}: not a list of records, nor one record a line; write it so, e.g. with columns user, time, lat, lng"
+        f"{path.name}: not a list of records, nor one record a line; write it so, with e.g. user, time, lat, lng"
     )
     try:
         with path.open(encoding="utf-8-sig") as file:
