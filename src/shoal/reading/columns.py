@@ -9,12 +9,20 @@ from typing import TYPE_CHECKING
 
 from shoal.errors import ColumnsNotFound
 from shoal.reading.names import CLOCKS, DATES, LATITUDES, LONGITUDES, TIMES, is_trip, plain_name, user_of
-from shoal.reading.owners import FROM_PATH
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["FROM_PATH", "NUMBERED", "Columns", "find_cell_columns", "find_columns", "means", "printable"]
+__all__ = [
+    "FROM_PATH",
+    "Columns",
+    "find_cell_columns",
+    "find_columns",
+    "looks_like_data",
+    "means",
+    "number_of",
+    "printable",
+]
 
 # Names people use, best first: the first tier with a match wins, two matches in one tier are ambiguous.
 # Those of users are in `names.py`. Case, accents, spaces and signs do not matter.
@@ -70,7 +78,8 @@ _UNIT = re.compile(r".*[_(\[ ](ms|s)[)\]]?", re.IGNORECASE)
 _PLACES = (("lat", "lng"), ("geometry",), ("x", "y"), ("h3",), ("geohash",), ("cell",))
 _PLAIN = re.compile(r"(?:# ?)?[^\W\d][\w .()/:#-]{0,39}")
 _DATA = re.compile(r"\s*[+-]?[\d.][\d.,:eETZ/+ -]*", re.ASCII)
-NUMBERED = re.compile(r"[1-9]\d{0,4}")
+_NUMBER = re.compile(r"[1-9]\d{0,4}")
+FROM_PATH = ("@file", "@folder")
 
 
 @dataclass(frozen=True)
@@ -237,8 +246,8 @@ class _Wanted:
             ]
             typed = ",".join(f"{role}={'…' if role in unclear else printable(self.found[role])}" for role in roles)
             said.append(f'the columns are: {", ".join(_shown(self.names))}; name them one by one: `columns="{typed}"`')
-        if any(what == "a column for the user" for what, _ in self.missing):
-            said.append('if each file, or each folder, holds one person: `columns="user=@file"` or `"user=@folder"`')
+        if any("user" in roles for _, roles in self.missing):
+            said.append('if each file or folder is one user: `columns="user=@file"` or `columns="user=@folder"`')
         if "user" in unclear and any(map(is_trip, self.names)):
             said.append("a trip or a session is not a person: one person would become several")
         raise ColumnsNotFound(f"{self.where}: {'; '.join(said)}")
@@ -275,14 +284,32 @@ def _exact(name: str, names: Sequence[str], role: str, where: str) -> str:
     alike = [n for n in names if n.strip().lower() == name.strip().lower()]
     if len(alike) == 1:
         return alike[0]
-    if NUMBERED.fullmatch(name) and int(name) <= len(names) and names[int(name) - 1]:
-        return names[int(name) - 1]
+    if (at := number_of(name, names)) is not None and names[at]:
+        return names[at]
     if any(_DATA.fullmatch(n) for n in names):
         raise _no_header(names, where)
     raise ColumnsNotFound(
         f"{where}: can't find the column given for {role}; the columns are: {', '.join(_shown(names))}; "
         f'name one of them: `columns="{role}=…"`'
     )
+
+
+def number_of(name: str, names: Sequence[str]) -> int | None:
+    """Return the position (from 0) of a column that is given by its number (from 1), or None.
+
+    >>> number_of("2", ["uid", "time"]), number_of("time", ["uid", "time"])
+    (1, None)
+    """
+    return int(name) - 1 if _NUMBER.fullmatch(name) and int(name) <= len(names) else None
+
+
+def looks_like_data(name: str) -> bool:
+    """Return whether a field in the first line holds a number or a time rather than a name.
+
+    >>> looks_like_data("39.9"), looks_like_data("lat")
+    (True, False)
+    """
+    return _DATA.fullmatch(name) is not None
 
 
 def _hits(tiers: tuple[frozenset[str], ...], names: Sequence[str]) -> list[str]:

@@ -170,8 +170,9 @@ def _order(engine: Any, query: str, where: str, unclear: Mapping[str, Shape]) ->
             f"read the files apart, or give the order; dates that do not fit it are dropped: "
             f"{', or '.join(typed[order] for order in offered)}"
         )
-    if len(possible) > 1:
-        left = [order for order in ORDERS if order in possible]
+    # One mistyped day (31.04.12) would make a year of it: a year of two digits in front is never the only way left.
+    if len(possible) > 1 or possible == {"ymd"}:
+        left = [order for order in ORDERS if order in possible] if len(possible) > 1 else offered
         raise InputError(
             f"{where}: dates can be read in {len(left)} ways, and no value tells which; give "
             f"{', or '.join(typed[order] for order in left)}"

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import ColumnsNotFound, InputError, TooLarge
-from shoal.reading.columns import Columns, find_cell_columns, find_columns
+from shoal.reading.columns import FROM_PATH, Columns, find_cell_columns, find_columns
 from shoal.reading.dates import odd_sql, told_sql
 from shoal.reading.engine import quoted, text_literal
 from shoal.reading.odd import PLAIN, Odd, Part, digits_sql, has_odd_numbers, joined_sql, survey_odd
-from shoal.reading.owners import FROM_PATH, load_owners
+from shoal.reading.paths import path_sql, with_path
 from shoal.reading.places import DECODED, decoder_of, point_sql, trips_sql
 from shoal.reading.shapes import ORDERS
 from shoal.reading.sources import MAX_COLUMNS, Source
@@ -142,7 +142,8 @@ def rejected_rows(engine: Any, sources: Sequence[Source], *, first: bool = False
         return 0
     what = "coalesce(min(line), 0)" if first else "count(DISTINCT (scan_id, file_id, line))"
     (found,) = engine.execute(f"SELECT {what} FROM reject_errors").fetchall()[0]  # noqa: S608
-    return int(found)
+    # The caller takes one line of names for granted.
+    return int(found) - sources[0].skip + (not sources[0].header) if first and found else int(found)
 
 
 def _group(engine: Any, files: list[Source], options: ReadOptions, number: int) -> _Group:
@@ -157,11 +158,7 @@ def _group(engine: Any, files: list[Source], options: ReadOptions, number: int) 
     )
     texts = {}
     if columns.of["user"] in FROM_PATH:
-        if files[0].path is None:
-            raise ColumnsNotFound('a table has no file or folder that could be the user; give `columns="user=…"`')
-        load_owners(engine, f"owners_{number}", files, columns.of["user"])
-        table = f"{table} JOIN owners_{number} ON filename = shoal_path"
-        texts["user"] = "shoal_owner"
+        table, texts["user"] = with_path(table, files[0]), path_sql(columns.of["user"])
     if columns.trip is not None:
         if _base_type(types[columns.trip]) != "VARCHAR":
             raise _wrong_type("trip", types[columns.trip], name)
@@ -187,7 +184,8 @@ def _table(engine: Any, files: list[Source]) -> tuple[str, dict[str, str], dict[
         unique = list(dict.fromkeys(first.columns))
         typed = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(first.columns)))
         table = (
-            f"read_csv([{paths}], auto_detect = false, header = true, delim = {text_literal(first.delimiter)}, "
+            f"read_csv([{paths}], auto_detect = false, header = {str(first.header).lower()}, skip = {first.skip}, "
+            f"delim = {text_literal(first.delimiter)}, "
             f"quote = '\"', escape = '\"', columns = {{{typed}}}, store_rejects = true)"
         )
         names = {name: f"c{first.columns.index(name)}" for name in unique if first.columns.count(name) == 1}
