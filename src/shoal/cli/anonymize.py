@@ -41,7 +41,12 @@ def anonymize(
         Parameter(help="Make random draws repeatable, for research. Only k-anonymity is still claimed then."),
     ] = None,
     overwrite: Annotated[bool, Parameter(help="Replace files that exist already.")] = False,
-    geo: Annotated[bool, Parameter(help="Add a column with the boxes as WGS84 polygons (GeoParquet).")] = False,
+    geo: Annotated[
+        bool,
+        Parameter(
+            help="Add a column with the boxes as WGS84 polygons, or the points, for GeoPandas and QGIS (GeoParquet)."
+        ),
+    ] = False,
     compact: Annotated[bool, Parameter(help="Write identical records once, with a count.")] = False,
     dry_run: Annotated[bool, Parameter(help="Only read the input and estimate time and memory.")] = False,
     resume: Annotated[

@@ -55,8 +55,10 @@ class Outputs:
         The private book of releases: people who are in an earlier release of it are refused, unless allowed.
     overwrite
         Replace what is there. Otherwise AlreadyExists.
-    geo, compact
-        Of boxes: add WGS84 polygons; publish identical records once with their `count`.
+    geo
+        Add a column of WGS84 geometry (GeoParquet): polygons of boxes, or points.
+    compact
+        Of boxes: publish identical records once with their `count`.
 
     Raises OutputError if two of the files are the same.
     """
@@ -135,7 +137,7 @@ def stage(
     AlreadyExists, OutputError. Memory: some batches of a million rows; the records are brought into their order on the
     way.
     """
-    refuse_form(outputs, release.claim, release.frame.crs, drawable=release.layout.drawable)
+    refuse_form(outputs, release.claim, release.frame.crs)
     refuse_existing(outputs.files, overwrite=outputs.overwrite)
     if outputs.audit is not None and release.members is None:
         raise SettingsError("this release was read from a file: who is in which record is not known")
@@ -158,10 +160,8 @@ def stage(
         yield Staged(numbers, audit, [(file, path) for path, file in new.items()], overwrite=outputs.overwrite)
 
 
-def refuse_form(outputs: Outputs, claim: Claim, crs: str | None, *, drawable: bool) -> None:
-    """Check that endings and options go together; `drawable` says that there are boxes. Raises SettingsError."""
-    if outputs.geo and not drawable:
-        raise SettingsError("`geo` draws boxes, but this method publishes points; leave it out")
+def refuse_form(outputs: Outputs, claim: Claim, crs: str | None) -> None:
+    """Check that endings and options go together. Raises SettingsError."""
     for file in (outputs.path, outputs.audit):
         if file is not None and file.suffix.lower() not in {".parquet", ".csv"}:
             raise SettingsError("a release or audit file must end in .parquet or .csv")
