@@ -17,6 +17,7 @@ from cyclopts.config import Dict
 
 import shoal
 from shoal.cli.panels import Rewritten
+from shoal.cli.stdin import with_stdin
 from shoal.errors import NotVerified, SettingsError, ShoalError
 from shoal.interrupt import heed_signals, signal_number
 from shoal.settings import InvalidSettings, nearest, with_flags
@@ -259,7 +260,8 @@ def main(arguments: list[str] | None = None) -> None:
     if arguments is None:
         heed_signals()
     try:
-        code = app.meta(tokens, **_BARE) or 0
+        with with_stdin(tokens) as told:
+            code = app.meta(told, **_BARE) or 0
     except BaseException as error:
         code = _failed(tokens, error)
     raise SystemExit(code)

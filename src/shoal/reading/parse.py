@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import ColumnsNotFound, InputError, TooLarge
-from shoal.reading.columns import FROM_PATH, Columns, find_cell_columns, find_columns
+from shoal.reading.columns import FROM_PATH, Columns, find_cell_columns, find_columns, numbered
 from shoal.reading.dates import odd_sql, told_sql
 from shoal.reading.engine import quoted, text_literal
 from shoal.reading.odd import PLAIN, Odd, Part, digits_sql, has_odd_numbers, joined_sql, survey_odd
@@ -140,7 +140,9 @@ def rejected_rows(engine: Any, sources: Sequence[Source], *, first: bool = False
 
 def _group(engine: Any, files: list[Source], options: ReadOptions) -> _Group:
     table, sql_names, types = _table(engine, files)
-    columns = find_columns(list(sql_names), options.columns, files[0].name, has_cells=options.cells is not None)
+    every = files[0].columns or tuple(sql_names)  # also columns whose names stand twice
+    given = {role: numbered(name, every) for role, name in options.columns.items()}
+    columns = find_columns(list(sql_names), given, files[0].name, has_cells=options.cells is not None)
     if columns.of["user"] in FROM_PATH:
         table = with_path(table, files[0])
         sql_names[columns.of["user"]], types[columns.of["user"]] = path_sql(columns.of["user"]), "VARCHAR"
