@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 import signal
@@ -19,7 +20,6 @@ import shoal
 from shoal.cli.panels import Rewritten
 from shoal.errors import NotVerified, SettingsError, ShoalError
 from shoal.interrupt import heed_signals, signal_number
-from shoal.settings import InvalidSettings, nearest, with_flags
 
 if TYPE_CHECKING:
     from cyclopts.help import HelpEntry
@@ -226,6 +226,8 @@ def _toml(path: Path) -> dict[str, Any]:
 
 def _require_known(file: str, name: str, table: Any) -> None:
     """Raise SettingsError for a table or a key of a configuration file that nothing reads, with the nearest name."""
+    from shoal.settings import nearest
+
     if not isinstance(table, dict):
         raise SettingsError(f"{file}: {name} is in no table; put it below [read] or a command, e.g. [anonymize]")
     tables = ["read", *_COMMANDS]
@@ -258,6 +260,7 @@ def main(arguments: list[str] | None = None) -> None:
     tokens = sys.argv[1:] if arguments is None else arguments
     if arguments is None:
         heed_signals()
+        logging.getLogger("shoal").addHandler(logging.NullHandler())  # the console says it
     try:
         code = app.meta(tokens, **_BARE) or 0
     except BaseException as error:
@@ -267,6 +270,8 @@ def main(arguments: list[str] | None = None) -> None:
 
 def _failed(tokens: list[str], error: BaseException) -> int:
     """Print in one line what went wrong, never a value of the data; return the exit code."""
+    from shoal.settings import InvalidSettings, with_flags
+
     kind, message, code = type(error).__name__, str(error), FAILED
     if isinstance(error, KeyboardInterrupt) or signal_number() is not None:
         kind, message = "Interrupted", message if isinstance(error, KeyboardInterrupt) and message else "stopped"
