@@ -64,7 +64,7 @@ def _sources(file: Path, known: dict[Path, bytes]) -> dict[Path, bytes]:
 @cache
 def _cache_directory(file: str) -> str:
     """Return the folder for the compiled kernels of a module."""
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(numba.__version__.encode())
     for source, text in sorted(_sources(Path(file), {}).items()):
         digest.update(source.name.encode() + b"\0" + text)
     return str(Path(_BASE) / f"{Path(file).stem}-{digest.hexdigest()[:16]}")
