@@ -15,8 +15,9 @@ PYENV := $(shell ls -d $$HOME/.pyenv/versions/3.1[1-9]*/bin/python 2>/dev/null |
 NEWEST_PYTHON ?= $(shell for p in python3.14 $(PYENV) python3.13 python3.12 $(PYTHON); do \
   $$p -c '' 2>/dev/null && echo $$p && break; done)
 # Reading, anonymizing, verifying and the command line on small data: what a wrong version breaks first.
-QUICK := tests/cli tests/acceptance tests/house/test_package.py tests/unit/test_jit.py tests/unit/test_reading_read.py \
-  tests/unit/test_reading_times.py tests/unit/test_publishing_write.py tests/unit/test_verifier_check.py
+QUICK := tests/cli/test_commands.py tests/cli/test_startup.py tests/house/test_package.py tests/unit/test_jit.py \
+  tests/unit/test_reading_read.py tests/unit/test_reading_times.py tests/unit/test_publishing_write.py \
+  tests/unit/test_methods_kscale.py tests/unit/test_verifier_check.py
 
 .PHONY: demo test test-all test-lowest test-newest lint bench docs flags dist image clean
 .DEFAULT_GOAL := demo
@@ -91,9 +92,12 @@ dist: $(VENV)/.dist
 	cd build && venv/bin/shoal demo --users 200
 	$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible --of JSON \
 	  -o dist/shoal-privacy.cdx.json build/venv/bin/python
+	$(BIN)/python -c 'import json, sys; p = "dist/shoal-privacy.cdx.json"; bom = json.load(open(p)); \
+	  bom["metadata"]["component"]["version"] = sys.argv[1]; json.dump(bom, open(p, "w"), indent=2)' \
+	  "$$(build/venv/bin/shoal --version)"
 	cd dist && sha256sum *
 
-image: dist
+image:
 	docker build -t shoal .
 
 clean:

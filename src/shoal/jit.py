@@ -136,7 +136,7 @@ class _Announced(event.Listener):
         self._spent += 0 if self._started else took  # one kernel compiles those that it calls
         if before < _PATIENCE_S <= self._spent:
             logging.getLogger("shoal").warning(
-                "compiling, once: up to a minute; later runs start at once (the folder is %s)", _BASE
+                "compiling, once: about a minute; later runs start at once (the folder is %s)", _BASE
             )
 
 

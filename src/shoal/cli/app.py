@@ -54,6 +54,16 @@ _COMMANDS = {
         "[OPTIONS]",
         ("shoal demo", "shoal demo --users 1000 --k 5"),
     ),
+    "prepare": (
+        (
+            "Compile everything once, at installation, so that the first use starts at once.\n\n"
+            "shoal computes with kernels. Each is compiled when it is first needed and then kept, in the cache folder "
+            "of the user. This command runs all steps on a few generated people, which compiles what they need. It "
+            "writes nothing else."
+        ),
+        "[OPTIONS]",
+        ("shoal prepare", "shoal prepare --all"),
+    ),
     "synth": (
         (
             "Generate data to try shoal on: call records or GPS fixes of people who do not exist.\n\n"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["COMPILING", "EVERY_S", "Spoken", "clock_text", "heartbeat"]
 
 EVERY_S = 8.0  # so that something new is said every ten seconds, also on a busy machine
-COMPILING = "compiling, once (up to a minute; later runs start at once)"
+COMPILING = "compiling, once (about a minute; later runs start at once)"
 _TELLING = 0.02  # the share of a step that must be done before the rest can be estimated
 _GRACE_S = 1.0  # to wait for a line that is being written
 
