@@ -11,8 +11,8 @@ from types import FunctionType
 import shoal
 import shoal.testing
 from shoal.methods import METHODS
+from shoal.names import flag_of
 from shoal.seen.codes import NOTES, PROBLEMS
-from shoal.settings import flag_of
 from shoal.utility import METRICS
 
 DOCS = Path(__file__).parent

@@ -8,10 +8,8 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from shoal.cli.console import show, show_account, show_json, show_table, working
-from shoal.cli.options import MethodSettings, Reading, Running, given, read_options_of
+from shoal.cli.options import DEFAULT, MethodSettings, Reading, Running, given, read_options_of
 from shoal.errors import SettingsError
-from shoal.methods import DEFAULT, make_method
-from shoal.pipeline import publish
 
 __all__ = ["anonymize"]
 
@@ -56,6 +54,9 @@ def anonymize(
     running: Running = Running(),  # noqa: B008  frozen
 ) -> int:
     """Make, verify and publish a release."""
+    from shoal.methods import make_method
+    from shoal.pipeline import publish
+
     if len(paths) < 2:
         raise SettingsError("name at least one INPUT and, last, the OUTPUT: shoal anonymize events.csv release.parquet")
     with working(running) as run:

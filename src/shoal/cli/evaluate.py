@@ -10,8 +10,6 @@ from cyclopts import Parameter
 from shoal.cli.console import show, show_json, show_table, working
 from shoal.cli.options import Reading, Running, RunRecord, read_options_of
 from shoal.errors import SettingsError
-from shoal.tables import refuse_table, save_rows
-from shoal.utility import evaluate as measure
 
 __all__ = ["evaluate"]
 
@@ -28,6 +26,9 @@ def evaluate(
     running: Running = Running(),  # noqa: B008  frozen
 ) -> int:
     """Measure how useful a release still is."""
+    from shoal.tables import refuse_table, save_rows
+    from shoal.utility import evaluate as measure
+
     if len(paths) < 2:
         raise SettingsError("name the ORIGINAL and, last, the RELEASE: shoal evaluate events.csv release.parquet")
     if output is not None:

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 from pydantic import ValidationInfo, field_validator
 
 from shoal.errors import SettingsError
+from shoal.names import nearest
 from shoal.reading.dates import check_time_format
 from shoal.reading.texts import check_encoding
 from shoal.reading.times import zone_info, zone_name
-from shoal.settings import Settings, nearest, setting
+from shoal.settings import Settings, setting
 from shoal.units import Metres, Seconds, checked
 
 if TYPE_CHECKING:
