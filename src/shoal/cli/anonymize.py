@@ -7,7 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from shoal.cli.console import show, show_json, show_table, working
+from shoal.cli.console import show, show_account, show_json, show_table, working
 from shoal.cli.options import MethodSettings, Reading, Running, given, read_options_of
 from shoal.errors import SettingsError
 from shoal.methods import DEFAULT, make_method
@@ -70,9 +70,7 @@ def anonymize(
     if running.json:
         show_json(done.to_dict())
         return 0
-    for note in done.account.notes:
-        show(f"note: {note}")
-    show_table("Read", done.account.table())
+    show_account(done.account)
     if done.release is None:
         show_table("Would take about", done.estimate.table())
         return 0

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MethodSettings", "Reading", "Running", "given", "metavar_of", "read_options_of", "whole_numbers"]
 
-_UNSAID: tuple[Any, ...] = (None, False, "", {}, 0)
+_UNSAID: tuple[Any, ...] = (None, False, "", {}, (), 0)
 _UNITS = {"m": "LENGTH", "s": "DURATION", "B": "SIZE"}
 _KINDS: dict[Any, str] = {int: "INT", float: "NUMBER", Path: "PATH"}
 

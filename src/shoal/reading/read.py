@@ -8,11 +8,13 @@ import pyarrow as pa
 
 from shoal.arrow import to_arrow_array
 from shoal.errors import InputError
-from shoal.reading.granules import central_crs, granules, make_frame
+from shoal.reading.granules import choose_crs, granules, make_frame
 from shoal.reading.mapped import mapped_trajectories
 from shoal.reading.options import ReadOptions, read_options
 from shoal.reading.parts import event_parts
+from shoal.reading.sanity import require_sane
 from shoal.reading.screen import Lost, complete, screen
+from shoal.reading.spread import spread_of
 from shoal.run import LOCAL, Run
 from shoal.trajectories import Trajectories
 
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
     from shoal.reading.events import Events, Input
 
-__all__ = ["choose_crs", "from_arrow", "from_pandas", "from_polars", "read", "trajectories"]
+__all__ = ["from_arrow", "from_pandas", "from_polars", "read", "trajectories"]
 
 
 def read(source: Input, *, options: ReadOptions | None = None, run: Run = LOCAL, **fields: Any) -> Trajectories:
@@ -110,18 +112,6 @@ def from_polars(frame: pl.DataFrame, **options: Any) -> Trajectories:
     return read(table, **options)
 
 
-def choose_crs(events: Events, options: ReadOptions) -> str | None:
-    """Return the CRS to use: the one asked for, else the local one around the median in whole degrees.
-
-    None for gridded data without geography.
-    """
-    if options.crs is not None or events.lng is None or events.lat is None:
-        return options.crs
-    from shoal.kernels.grid import degree_counts
-
-    return central_crs(degree_counts(events.lng, 180), degree_counts(events.lat, 90))
-
-
 def trajectories(events: Events, options: ReadOptions, *, crs: str | None = None, run: Run = LOCAL) -> Trajectories:
     """Put events on the grid, merge duplicates, screen users and bring everything into canonical order.
 
@@ -131,9 +121,10 @@ def trajectories(events: Events, options: ReadOptions, *, crs: str | None = None
     """
     from shoal.kernels.order import pack_rows, unpack_users
 
-    crs = crs if crs is not None else choose_crs(events, options)
-    frame = make_frame(crs, int(events.epoch_ms.min()), int(events.epoch_ms.max()), options)
-    rows, labels, account, lost = len(events), events.labels, events.account, Lost()
+    spread = spread_of(events)
+    frame = make_frame(crs or choose_crs(spread, options), spread.first_ms, spread.last_ms, options)
+    account = require_sane(events.account, spread, options)
+    rows, labels, lost = len(events), events.labels, Lost()
     with run.stage("project", rows) as advance:
         users, t, x, y = granules(events, frame, run, advance)
     del events  # if nobody else holds them, their memory is needed now
