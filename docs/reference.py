@@ -1,4 +1,4 @@
-"""Write the pages and tables that are derived from the code: API, command line, methods, metrics, findings (`make docs`)."""
+"""Write the pages and tables that are derived from the code: API, commands, methods, metrics, findings (`make docs`)."""
 
 import importlib
 import inspect
@@ -187,8 +187,7 @@ def cli():
     page = [
         "# Command line reference",
         "",
-        "This page is made from the help of all commands by `python docs/reference.py`. "
-        "`shoal COMMAND --help` prints the same.",
+        "This page is made by `python docs/reference.py` from what `shoal COMMAND --help` prints.",
         "",
         "Every option can also be written in a file: see [Configuration](formats.md#configuration).",
     ]
