@@ -1,4 +1,4 @@
-"""Write the pages and tables that are derived from the code: API, commands, methods, metrics, findings (`make docs`)."""
+"""Write the pages and tables that are derived from the code: API, commands, methods, metrics, findings."""
 
 import importlib
 import inspect
