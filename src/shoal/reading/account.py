@@ -67,7 +67,8 @@ class Account:
     `dropped` says how many rows each rule took, in the order in which rules are applied, `users_dropped` how
     many people are out because no row was left or the screening took them; only rules that fired are there.
     `columns` says which column became what, `people` counts all people in the input and `single` those with
-    one row only. `notes` are messages to show once. An account holds counts and column names, no value of the data.
+    one row only. `notes` are messages to show once, and `read` is what
+    the run record says of the reading options. An account holds counts and column names, no value of the data.
 
     >>> Account(rows_read=3, dropped={BAD_USER: 1}, kept_rows=2).table()
     [('rows read', 3), ('no user', 1), ('kept', 2)]
@@ -80,6 +81,7 @@ class Account:
     columns: dict[str, str] = field(default_factory=dict)
     people: int = 0
     single: int = 0
+    read: dict[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     @property

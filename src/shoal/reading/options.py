@@ -180,6 +180,11 @@ class ReadOptions(Settings):
         start, end = self.period
         return _instant_ms(start, self.tz), _instant_ms(end, self.tz)
 
+    def to_record(self) -> dict[str, Any]:
+        """Return plain types for the private run record; a relative path becomes absolute."""
+        cells = {} if self.cells is None else {"cells": str(self.cells.absolute())}
+        return {**self.model_dump(mode="json"), **cells}
+
     def require_whole_users(self) -> None:
         """Raise SettingsError if traces are split, since a person would then be hidden among their own parts."""
         if self.split_gap is not None or self.align_days:

@@ -164,7 +164,12 @@ def finish(rows: OpenRows) -> tuple[pa.Array, Account]:
     if inside.options.strict and any(tally.codes[ROW_RULES.index(rule)] for rule in _STRICT):
         _raise_bad_row(inside)
     account = _account(tally, inside.parsed, inside.options)
-    account = replace(account, people=len(rows.counts), single=int((rows.counts == 1).sum()))
+    account = replace(
+        account,
+        people=len(rows.counts),
+        single=int((rows.counts == 1).sum()),
+        read=inside.options.to_record(),
+    )
     if account.kept_rows == 0:
         raise NoValidRows(_nothing_left(account, inside.sources))
     if not tally.whole:

@@ -104,6 +104,10 @@ class BoxSubject(Subject[Catalogue]):
             _check_places(self.findings, people, self.asked.max_suppressed)
             yield
 
+    def spans(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Return the first and the last second of the samples, and of the boxes."""
+        return self.crowd.seconds(self.opened.header.grid), self.opened.records.seconds(self.opened.header.grid)
+
     def steps(self) -> Iterator[tuple[str, Callable[[], None]]]:
         """Return the steps: records and members, the claim, the file."""
         yield "checking records and members", self._check_records
@@ -213,6 +217,10 @@ def _note_sizes(findings: Findings, people: Crowd, records: Catalogue, k: int) -
         boxes=int(records.unique.counts[records.groups].sum()),
         k=k,
     )
+    left_out = len(people) - int(records.weights.sum())
+    if left_out > 0:
+        findings.figures["users_left_out"] = left_out
+        findings.note("left-out", n=left_out, users=len(people))
     outside = sum(people.outside.values())
     rows = sum(people.rows_outside.values())
     if outside or rows:
