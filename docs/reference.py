@@ -214,8 +214,8 @@ def panels(name):
         if start := re.match(r"╭─ (.*?) ─", line):
             rows = found.setdefault(start[1], [])
         elif line.startswith("│"):
-            entry, _, about = re.sub(r" {2,}", "\0", line.strip("│ ").replace("|", "\\|")).partition("\0")
-            rows.append(f"| {coded(entry)} | {about} |")
+            entry, *about = re.split(r" {2,}", line.strip("│ ").replace("|", "\\|"))
+            rows.append(f"| `{entry}` | {' '.join(about)} |")
         elif line.startswith("Usage: "):
             text += ["```", line.removeprefix("Usage: ").strip(), "```"]
         elif line.startswith("Example: "):
@@ -223,11 +223,6 @@ def panels(name):
         elif not line.startswith("╰") and (line.strip() or (text and text[-1])):
             text.append(line.strip())
     return "\n".join(text).strip().splitlines(), found, examples
-
-
-def coded(entry):
-    """Return the name of an argument, as code."""
-    return f"`{entry.strip()}`"
 
 
 def evaluate():
