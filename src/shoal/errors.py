@@ -32,6 +32,7 @@ __all__ = [
     "InputError",
     "LedgerError",
     "LikelySwapped",
+    "NaiveTimes",
     "NoValidRows",
     "NotVerified",
     "OutputError",
@@ -42,6 +43,10 @@ __all__ = [
     "TooLarge",
     "UnreadableFile",
 ]
+
+
+class NaiveTimes(UserWarning):
+    """Times without a zone were read as UTC, because no zone was given."""
 
 
 class ShoalError(Exception):

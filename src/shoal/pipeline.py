@@ -189,6 +189,8 @@ def publish(
             "publish reads files, since the verifier reads them again: write the frame to one first, or call "
             "method.anonymize(shoal.from_pandas(frame)).write(path)"
         )
+    if isinstance(method, type):
+        raise SettingsError(f"give a method with its settings, not its class: shoal.{method.__name__}(…)")
     inputs = [source] if isinstance(source, str | Path) else list(source)
     outputs = Outputs.at(
         path,

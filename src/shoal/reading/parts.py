@@ -15,6 +15,7 @@ from shoal.lists import offsets_of
 from shoal.memory import human_bytes
 from shoal.reading.engine import FEWER, ROW_BYTES, memory_limit, rows_within
 from shoal.reading.events import Events, collect, name_columns, to_events
+from shoal.reading.inputs import as_input
 from shoal.reading.rules import Rows
 from shoal.reading.spill import SpillFile, spill_files
 from shoal.reading.spread import Spread
@@ -110,6 +111,7 @@ def event_parts(source: Input, options: ReadOptions, *, run: Run = LOCAL) -> Ite
     ...     [(part.labels.to_pylist(), len(part)) for part in parts]
     [([7], 2), ([8], 1)]
     """
+    source = as_input(source)
     limit = memory_limit(run.memory)
     folder = run.scratch
 

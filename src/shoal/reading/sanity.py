@@ -6,12 +6,13 @@ the original as it is.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.errors import Implausible, LikelySwapped
+from shoal.errors import Implausible, LikelySwapped, NaiveTimes
 from shoal.reading.account import BAD_ZERO
 from shoal.reading.world import inhabited
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from shoal.reading.options import ReadOptions
     from shoal.reading.spread import Spread
 
-__all__ = ["require_sane"]
+__all__ = ["require_sane", "warn_of_naive_times"]
 
 _FEW = 10  # of fewer people, or rows, nothing is said
 _SINGLE = 0.9  # a larger share of people with one row means that the column does not name people
@@ -45,6 +46,14 @@ def require_sane(account: Account, spread: Spread, options: ReadOptions) -> Acco
     if "swapped" not in options.confirm and spread.places is not None and _swapped(spread.places):
         raise LikelySwapped(_swap_advice(account))
     return replace(account, notes=(*account.notes, *_notes(account, spread)))
+
+
+def warn_of_naive_times(account: Account, options: ReadOptions) -> None:
+    """Warn callers in Python if times without a zone were read as UTC although nobody said so."""
+    if account.naive and "tz" not in options.model_fields_set:
+        warnings.warn(
+            'times without a zone were read as UTC; give their zone: tz="Africa/Dakar"', NaiveTimes, stacklevel=3
+        )
 
 
 def _require_samples(account: Account) -> None:

@@ -168,6 +168,7 @@ def finish(rows: OpenRows) -> tuple[pa.Array, Account]:
         account,
         people=len(rows.counts),
         single=int((rows.counts == 1).sum()),
+        naive=LOCAL in tally.kinds,
         read=inside.options.to_record(),
     )
     if account.kept_rows == 0:

@@ -17,7 +17,7 @@ from shoal.reading.days import aligned, day_numbers
 from shoal.reading.granules import choose_crs, make_frame
 from shoal.reading.options import ReadOptions, read_options
 from shoal.reading.parts import event_parts
-from shoal.reading.sanity import require_sane
+from shoal.reading.sanity import require_sane, warn_of_naive_times
 from shoal.reading.screen import Lost, complete
 from shoal.reading.spill import spill_files
 from shoal.reading.spread import spread_of
@@ -79,6 +79,7 @@ def read_traces(source: Input, *, options: ReadOptions | None = None, run: Run =
     chosen = read_options(options, **fields)
     lost = Lost()
     with event_parts(source, chosen, run=run) as parts:
+        warn_of_naive_times(parts.account, chosen)
         if parts.spread is not None:
             return _mapped(parts, parts.spread, chosen, lost, run)
         events = parts.take()

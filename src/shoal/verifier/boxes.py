@@ -147,7 +147,8 @@ class BoxSubject(Subject[Catalogue]):
 
     def note_result(self) -> None:
         """Add the sentence about how many people, and which k, the claim holds for."""
-        _note_result(self.findings, self.opened, len(self.crowd), self.k, self.windows)
+        users = len(self.crowd) - self.findings.figures.get("users_left_out", 0)
+        _note_result(self.findings, self.opened, users, self.k, self.windows)
 
     def shown(self) -> Claim:
         """Return the strongest claim that was shown, if nothing failed."""

@@ -138,7 +138,8 @@ class PointSubject(Subject[PointScan]):
 
     def note_result(self) -> None:
         """Add the sentence about how many people the claim holds for."""
-        _note_result(self.findings, self.opened.header.claim, len(self.fixes.labels))
+        users = len(self.fixes.labels) - self.findings.figures.get("users_left_out", 0)
+        _note_result(self.findings, self.opened.header.claim, users)
 
     def shown(self) -> Claim:
         """Return the claim of noise, or none: nothing else is checked on points."""
