@@ -143,6 +143,7 @@ def methods():
         "# The methods",
         "",
         "This page is made from the methods' declarations by `python docs/reference.py`. `shoal methods` prints it.",
+        "[Choosing a method](../choosing-a-method.md) says which of them you need.",
         "",
         "| method | claim | works on | what it does | from |",
         "|---|---|---|---|---|",
