@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from shoal.run import Run
 
 _WORTH_SEEING_S = 1  # shorter stages leave no line
+_SHORT = 24  # characters; values are aligned up to this length
 
 __all__ = ["show", "show_account", "show_columns", "show_json", "show_notes", "show_table", "working"]
 
@@ -124,10 +125,10 @@ def show_json(value: dict[str, Any]) -> None:
 
 
 def show_table(title: str, rows: Sequence[tuple[str, Any]]) -> None:
-    """Write a table of two columns: name and value (right-aligned)."""
+    """Write a table of two columns: name and value (right-aligned; long values, such as a CRS, move no others)."""
     cells = [(what, f"{value:,}" if isinstance(value, int) else str(value)) for what, value in rows]
     left = max(len(what) for what, _ in cells)
-    right = max(len(value) for _, value in cells)
+    right = max((len(value) for _, value in cells if len(value) <= _SHORT), default=0)
     show(title)
     for what, value in cells:
         show(f"  {what:<{left}}  {value:>{right}}")
