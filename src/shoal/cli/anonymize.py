@@ -12,12 +12,15 @@ from shoal.cli.options import MethodSettings, Reading, Running, given, read_opti
 from shoal.errors import SettingsError
 from shoal.methods import DEFAULT, make_method
 from shoal.pipeline import publish
+from shoal.stores.addresses import shown
 
 __all__ = ["anonymize"]
 
 
 def anonymize(
-    *paths: Annotated[Path, Parameter(help="The files, folders or globs to read; last, the release to write.")],
+    *paths: Annotated[
+        str, Parameter(help="The files, folders, globs or addresses to read; last, the release to write.")
+    ],
     method: Annotated[
         str, Parameter(help="The method that hides people; the command shoal methods lists them.")
     ] = DEFAULT,
@@ -83,5 +86,5 @@ def anonymize(
         show(f"note: {note}")
     claim = done.release.claim
     said = f"Verified: {claim}" if claim.name != "none" else f"Verified, but nothing is promised: the claim is {claim}"
-    show(f"{said}. {paths[-1].name} and its manifest are written.")
+    show(f"{said}. {shown(paths[-1])} and its manifest are written.")
     return 0

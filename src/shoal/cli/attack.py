@@ -85,7 +85,7 @@ else:
 
 
 def attack(
-    *paths: Annotated[Path, Parameter(help="The files that the release was made from; last, the release.")],
+    *paths: Annotated[str, Parameter(help="The files that the release was made from; last, the release.")],
     attack: Annotated[
         str,
         Parameter(
@@ -121,7 +121,7 @@ def attack(
     _refuse_other_layouts(named, layout)
     names = named or known_attacks(layout, audit=audit is not None, other=other is not None)
     own = {name: ATTACKS[name].own(chosen) for name in names}
-    originals = [str(path) for path in paths[:-1]]
+    originals = list(paths[:-1])
     if output is not None:
         private = [path for path in (audit, other, other_original, other_audit) if path is not None]
         refuse_table(output, [*paths, *private], overwrite=overwrite)

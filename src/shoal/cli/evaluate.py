@@ -10,6 +10,7 @@ from cyclopts import Parameter
 from shoal.cli.console import show, show_json, show_table, working
 from shoal.cli.options import Reading, Running, read_options_of
 from shoal.errors import SettingsError
+from shoal.stores.addresses import shown
 from shoal.tables import refuse_table, save_rows
 from shoal.utility import evaluate as measure
 
@@ -17,7 +18,7 @@ __all__ = ["evaluate"]
 
 
 def evaluate(
-    *paths: Annotated[Path, Parameter(help="The files that the release was made from; last, the release.")],
+    *paths: Annotated[str, Parameter(help="The files that the release was made from; last, the release.")],
     audit: Annotated[Path | None, Parameter(help="The private audit file; needed for the spatial error.")] = None,
     run_record: Annotated[
         Path | None, Parameter(help="The private run record; needed for the time of the method.")
@@ -37,7 +38,7 @@ def evaluate(
         refuse_table(output, [*paths, *private], overwrite=overwrite)
     with working(running) as run:
         found = measure(
-            [str(path) for path in paths[:-1]],
+            list(paths[:-1]),
             paths[-1],
             audit=audit,
             run_record=run_record,
@@ -51,7 +52,7 @@ def evaluate(
     if running.json:
         show_json({"ok": True, **found.to_dict()})
         return 0
-    show_table(f"How useful {paths[-1].name} still is", found.table())
+    show_table(f"How useful {shown(paths[-1])} still is", found.table())
     if found.unmeasured:
         show(f"{', '.join(found.unmeasured).capitalize()} not measured: give the audit file, --audit.")
     return 0

@@ -19,7 +19,7 @@ from shoal.reading.forms import bringer_of_ending
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["MAX_COLUMNS", "Source", "expand", "look_at"]
+__all__ = ["MAX_COLUMNS", "Source", "expand", "is_readable", "look_at"]
 
 MAX_COLUMNS = 10_000
 _LOOK = 1 << 20  # how much of a text file is looked at for its header
@@ -82,9 +82,7 @@ def _files(path: Path) -> list[Path]:
 def _found(path: Path) -> list[Path]:
     if path.is_dir():
         found = sorted(
-            p
-            for p in path.rglob("*")
-            if (_kind(p) or bringer_of_ending(p.name)) and not _hidden(p.relative_to(path)) and p.is_file()
+            p for p in path.rglob("*") if is_readable(p) and not _hidden(p.relative_to(path)) and p.is_file()
         )
         if not found:
             raise UnreadableFile(f"{path.name}: the folder holds no file that ends in {_ENDINGS}")
@@ -101,6 +99,11 @@ def _found(path: Path) -> list[Path]:
 
 def _hidden(path: Path) -> bool:
     return any(part.startswith((".", "_")) for part in path.parts)
+
+
+def is_readable(path: Path) -> bool:
+    """Return whether a file's name has an ending of files that can be read."""
+    return bool(_kind(path) or bringer_of_ending(path.name))
 
 
 def _kind(path: Path) -> str | None:

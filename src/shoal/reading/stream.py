@@ -120,7 +120,7 @@ def open_rows(
     """
     with ExitStack() as stack:
         with progress.stage("look"):
-            arrived = stack.enter_context(arrivals(work_dir))
+            arrived = stack.enter_context(arrivals(work_dir, progress))
             sources = _look_at(source, arrived)
             cells = arrived.open(options.cells) if options.cells is not None else []
             check(sum(one.rows for one in sources))

@@ -170,7 +170,7 @@ def _table(text: str) -> tuple[str, ...]:
         if text[found.end() : at] != ".":
             break
     if not parts or len(parts) > 2 or at <= len(text) or any("\0" in part or len(part.encode()) > 63 for part in parts):
-        raise SettingsError("?table= takes a table or schema.table; other names in double quotes: ?table=\"My table\"")
+        raise SettingsError('?table= takes a table or schema.table; other names in double quotes: ?table="My table"')
     return tuple(parts)
 
 
@@ -200,5 +200,3 @@ def file_name(address: str) -> str:
         table = database_of(address).table or ("query",)
         return f"{_PLAIN.sub('_', table[-1])}.parquet"
     return object_parts(address)[1].rstrip("/").rpartition("/")[2]
-
-
