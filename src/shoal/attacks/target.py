@@ -19,6 +19,7 @@ from shoal.seen.findings import Findings
 from shoal.seen.opened import foreign_header, open_release
 from shoal.seen.people import open_crowd
 from shoal.seen.records import Records, catalogue
+from shoal.seen.stores import brought
 from shoal.trajectories import Trajectories
 
 if TYPE_CHECKING:
@@ -160,8 +161,8 @@ def open_target(
     Output: a Target. Raises CannotCheck if something can't be read or does not belong together, TooLarge if the
     people do not fit into memory. Cost: reading both, and a sort of the records.
     """
-    with run.stage("reading the release"):
-        seen = open_release(release)
+    with brought(release, run) as at_hand, run.stage("reading the release"):
+        seen = open_release(at_hand)
         header = _header(seen, original, options)
         records = _records(seen, header, run)
     if not len(records) or not records.unique.sound.any():

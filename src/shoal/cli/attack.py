@@ -13,6 +13,7 @@ from shoal.attacks import (
     Outcome,
     Pairs,
     Target,
+    brought,
     known_attacks,
     open_pairs,
     open_release,
@@ -117,22 +118,22 @@ def attack(
         raise SettingsError("name the ORIGINAL and, last, the RELEASE: shoal attack events.csv release.parquet")
     named, chosen = _named(attack), _given(settings)
     _refuse_unused(named, chosen, other)
-    layout = open_release(paths[-1]).layout
-    _refuse_other_layouts(named, layout)
-    names = named or known_attacks(layout, audit=audit is not None, other=other is not None)
-    own = {name: ATTACKS[name].own(chosen) for name in names}
     originals = list(paths[:-1])
     if output is not None:
         private = [path for path in (audit, other, other_original, other_audit) if path is not None]
         refuse_table(output, [*paths, *private], overwrite=overwrite)
     source = originals if other_original is None else [str(other_original)]
     options = read_options_of(reading)
-    with working(running) as run:
+    with working(running) as run, brought(paths[-1], run) as release:
+        layout = open_release(release).layout
+        _refuse_other_layouts(named, layout)
+        names = named or known_attacks(layout, audit=audit is not None, other=other is not None)
+        own = {name: ATTACKS[name].own(chosen) for name in names}
         target = pairs = None
         if not all(ATTACKS[name].on_traces for name in names):
-            target = open_target(originals, paths[-1], audit=audit, k=k, options=options, run=run)
+            target = open_target(originals, release, audit=audit, k=k, options=options, run=run)
         if any(ATTACKS[name].on_traces for name in names):
-            pairs = open_pairs(originals, paths[-1], audit=audit, options=options, run=run)
+            pairs = open_pairs(originals, release, audit=audit, options=options, run=run)
         if other is not None:
             second = open_target(source, other, audit=other_audit, options=options, run=run)
             own |= {name: {**own[name], "other": second} for name in names if ATTACKS[name].needs_other}

@@ -14,6 +14,7 @@ from shoal.run import LOCAL, Run
 from shoal.seen.audit import audit_rows, places_among
 from shoal.seen.fixes import open_fixes
 from shoal.seen.opened import open_release
+from shoal.seen.stores import brought
 from shoal.seen.track import Track
 from shoal.traces import Traces
 
@@ -59,8 +60,8 @@ def open_pairs(
 
     Raises CannotCheck if the release has no points in degrees, or the audit is of another release or original.
     """
-    with run.stage("reading the release"):
-        seen = open_release(release)
+    with brought(release, run) as at_hand, run.stage("reading the release"):
+        seen = open_release(at_hand)
         uids, track = seen.track()
     if audit is None:
         audit = seen.audit

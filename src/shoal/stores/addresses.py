@@ -28,6 +28,7 @@ __all__ = [
     "is_address",
     "object_parts",
     "place",
+    "same_place",
     "scheme_of",
     "shown",
 ]
@@ -188,6 +189,23 @@ def object_parts(address: str) -> tuple[str, str, str]:
     if not path.strip("/"):
         raise SettingsError(f"the address of an object names its bucket and its key: {scheme.lower()}://bucket/key")
     return scheme.lower(), path, options
+
+
+def same_place(output: str, source: str) -> bool:
+    """Return whether an output is what an input names, or lies inside of it, as far as the addresses tell.
+
+    >>> same_place("postgresql://ann@db/town?table=t", "postgresql://db/town?sslmode=require&table=t")
+    True
+    >>> same_place("s3://bucket/a/out.parquet", "s3://bucket/a"), same_place("s3://b/out.csv", "s3://b/out-1.csv")
+    (True, False)
+    """
+    kinds = ["postgresql" if scheme_of(one) in DATABASES else scheme_of(one) for one in (output, source)]
+    if kinds[0] != kinds[1]:
+        return False
+    if kinds[0] == "postgresql":
+        return database_of(output).table is not None and database_of(output).same == database_of(source).same
+    ours, theirs = (object_parts(one)[1].rstrip("/") for one in (output, source))
+    return ours == theirs or ours.startswith(f"{theirs}/")
 
 
 def file_name(address: str) -> str:

@@ -10,6 +10,7 @@ from shoal.errors import SettingsError
 from shoal.run import LOCAL, Run
 from shoal.seen.findings import Findings
 from shoal.seen.opened import open_release
+from shoal.seen.stores import brought
 from shoal.verifier.boxes import BoxSubject
 from shoal.verifier.points import PointSubject
 from shoal.verifier.subject import Asked, Given, Subject, open_stated
@@ -83,7 +84,6 @@ def verify(
     """
     if not 0 <= max_suppressed <= 1:
         raise SettingsError("the largest share that may be suppressed is a number from 0 to 1, e.g. 0.2")
-    findings, seen = Findings(), open_release(release)
     asked = Asked(
         k=k,
         tau=tau,
@@ -94,6 +94,13 @@ def verify(
         exact=exact,
     )
     given = Given(original=original, options=_reading(options, reading), crs=crs, claim=claim)
+    with brought(release, run) as at_hand:
+        return _verdict(at_hand, given, asked, run)
+
+
+def _verdict(release: Path | Release, given: Given, asked: Asked, run: Run) -> Verdict:
+    """Return the verdict on a release in a file or in memory."""
+    findings, seen = Findings(), open_release(release)
     subject = _SUBJECTS[seen.layout]
     subject.refuse(given, asked)
     with run.stage("reading the release"):

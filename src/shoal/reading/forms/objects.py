@@ -58,8 +58,8 @@ def bring_objects(source: str, folder: Path, advance: Callable[[float], None]) -
 def _found(bucket: Bucket, name: str) -> list[Stored]:
     """Return the objects that an address names."""
     path = bucket.path
-    if _MAGIC.search(path):
-        base = path[: _MAGIC.search(path).start()].rpartition("/")[0]  # type: ignore[union-attr]  just found
+    if magic := _MAGIC.search(path):
+        base = path[: magic.start()].rpartition("/")[0]
         if not base:
             raise UnreadableFile(f"{name}: the name of the bucket can't be a pattern")
         fits = pattern(path)
