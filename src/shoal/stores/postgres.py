@@ -25,6 +25,7 @@ _LOOK_S = 0.1  # how often a waiting session looks for Ctrl-C
 _PATIENCE_S = 10
 _DEFAULTS = {"connect_timeout": "30", "fallback_application_name": "shoal"}
 _MISSING = 'addresses of PostgreSQL need its driver: pip install "shoal-privacy[postgres]"'
+_STOPPED = "the database stopped: an error in the query, a time limit, or a lost connection"
 # The beginning of an SQLSTATE, the longest first, and what it means here.
 _STATES = {
     "42P01": "there is no such table; name its schema too: ?table=schema.table",
@@ -138,13 +139,13 @@ class Session:
         except (pa.ArrowException, OSError) as error:
             if isinstance(error, OSError) and error.errno:
                 raise  # of a file of ours
-            self._fail("")
+            self._fail("")  # Arrow loses the code
 
     def _fail(self, state: str) -> NoReturn:
         why = next((_STATES[one] for one in _STATES if state and state.startswith(one)), None)
         kind = AlreadyExists if state == "42P07" and self._failed is OutputError else self._failed
-        code = f" (SQLSTATE {state})" if state and state.isalnum() else ""
-        raise kind(f"{self.name}: {why or f'the database reported an error or hung up{code}'}") from None
+        code = f"SQLSTATE {state}; " if state and state.isalnum() else ""
+        raise kind(f"{self.name}: {why or f'{_STOPPED} ({code}psql says more)'}") from None
 
 
 @contextmanager

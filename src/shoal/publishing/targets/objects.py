@@ -7,8 +7,8 @@
 3. `commit` uploads the manifest. With `overwrite` it first copies the temporary object over the old data, inside the
    store. Between these two steps readers see new data with the old manifest, whose hash does not fit: no release.
 
-If the run fails, what was uploaded is removed. If it is killed, a data object without a manifest, or a temporary one, may
-stay; the next run overwrites the former, and a rule of the bucket can remove the latter.
+If the run fails, what was uploaded is removed. If it is killed, a data object without a manifest, or a temporary one,
+may stay: neither is a release. The next run with `overwrite` replaces the former; the latter can be deleted.
 """
 
 from __future__ import annotations
@@ -39,19 +39,10 @@ def refuse(address: str, outputs: Outputs) -> None:
     with opened_bucket(address, failed=OutputError) as bucket:
         if bucket.path.endswith("/") or "/" not in bucket.path:
             raise OutputError(f"{shown(address)}: name the object, with its ending: bucket/…/release.parquet")
-        there = [one.path for path in _paths(bucket) for one in bucket.objects(path) if one.path == path]
-        # data without a manifest is what a killed run leaves
-        if any(path.endswith(_MANIFEST) for path in there) and not outputs.overwrite:
+        paths = (bucket.path, bucket.path + _MANIFEST)
+        there = any(one.path == path for path in paths for one in bucket.objects(path))
+        if there and not outputs.overwrite:
             raise AlreadyExists(f"{shown(address)} is there already; choose another name or give --overwrite")
-        if there and not any(path.endswith(_MANIFEST) for path in there) and not outputs.overwrite:
-            raise AlreadyExists(
-                f"{shown(address)}: data without a manifest is there, of another program or of a run that was killed; "
-                "choose another name or give --overwrite"
-            )
-
-
-def _paths(bucket: Bucket) -> tuple[str, str]:
-    return bucket.path, bucket.path + _MANIFEST
 
 
 @contextmanager
@@ -61,7 +52,8 @@ def opened(address: str, outputs: Outputs) -> Iterator[_Objects]:
     try:
         yield target
     finally:
-        target.clear()
+        with suppress(ShoalError):
+            target.clear()
 
 
 class _Objects:
@@ -73,6 +65,7 @@ class _Objects:
         self._address, self._overwrite = address, overwrite
         self._data: Path | None = None
         self._sent: str | None = None
+        self._published = False
 
     def receive(self, data: Path) -> Path:
         """Remember the written file, which is the one to verify."""
@@ -94,26 +87,22 @@ class _Objects:
             with opened_bucket(self._address, failed=OutputError) as bucket:
                 if self._overwrite and self._sent is not None:
                     bucket.files.copy_file(self._sent, bucket.path)
-                self._publish(bucket)
-        except Undecided:
-            raise
+                data = self._file()
+                _uploaded(bucket, data.with_name(data.name + _MANIFEST), bucket.path + _MANIFEST)
         except ShoalError as error:
             if self._overwrite:
-                raise Undecided(f"{error}; the release that was there may be damaged: publish again") from None
+                raise Undecided(f"{error}; it may be published or not: look with shoal verify") from None
             raise
-        if not self._overwrite:
-            self._sent = None
-
-    def _publish(self, bucket: Bucket) -> None:
-        data = self._file()
-        _uploaded(bucket, data.with_name(data.name + _MANIFEST), bucket.path + _MANIFEST)
+        self._published = True
 
     def clear(self) -> None:
         """Remove what was uploaded and is no part of a release."""
-        if self._sent is not None:
-            with suppress(ShoalError, OSError), opened_bucket(self._address, failed=OutputError) as bucket:
-                bucket.files.delete_file(self._sent)
-            self._sent = None
+        if self._sent is None or (self._published and not self._overwrite):
+            return
+        with opened_bucket(self._address, failed=OutputError) as bucket:
+            for path in [self._sent, *([] if self._overwrite else [bucket.path + _MANIFEST])]:
+                with suppress(OSError):
+                    bucket.files.delete_file(path)
 
     def _file(self) -> Path:
         if self._data is None:
