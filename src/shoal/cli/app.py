@@ -20,6 +20,7 @@ from shoal.cli.panels import Rewritten
 from shoal.errors import NotVerified, SettingsError, ShoalError
 from shoal.interrupt import heed_signals, signal_number
 from shoal.settings import InvalidSettings, nearest, with_flags
+from shoal.stores.addresses import hide_addresses
 
 if TYPE_CHECKING:
     from cyclopts.help import HelpEntry
@@ -285,7 +286,7 @@ def _failed(tokens: list[str], error: BaseException) -> int:
         if os.environ.get("SHOAL_DEBUG"):
             raise error
         kind, message = "InternalError", f"{kind} in {_where(error)}; SHOAL_DEBUG=1 shows more"
-    _say_failure(tokens, kind, with_flags(message))
+    _say_failure(tokens, kind, hide_addresses(with_flags(message)))
     return code
 
 

@@ -54,26 +54,32 @@ class RowHash:
     def add(self, batch: pa.RecordBatch | pa.Table) -> None:
         """Add some rows."""
         for one in batch.to_batches() if isinstance(batch, pa.Table) else [batch]:
-            for name in one.schema.names:
-                self._add(self._hashes.setdefault(name, hashlib.sha256()), one[name])
+            for number, name in enumerate(one.schema.names if len(one) else []):
+                self._add(f"{number} {name}", one[name])
             self.rows += len(one)
 
-    def _add(self, digest: Any, column: Any) -> None:
-        if column.null_count:
-            empty = np.flatnonzero(from_arrow_array(pc.is_null(column).cast(pa.uint8()))) + self.rows
-            digest.update(b"empty" + empty.astype("<i8").tobytes())
+    def _add(self, name: str, column: Any) -> None:
+        empty = np.flatnonzero(from_arrow_array(pc.is_null(column).cast(pa.uint8())))
+        self._update(f"{name}: empty", (empty + self.rows).astype("<i8"))
         kind = column.type
         if pa.types.is_timestamp(kind):
             column, kind = column.cast(pa.int64()), pa.int64()
         if pa.types.is_integer(kind) or pa.types.is_floating(kind):
             wide = pa.int64() if pa.types.is_integer(kind) else pa.float64()
-            digest.update(from_arrow_array(pc.fill_null(column.cast(wide), 0)).tobytes())
+            self._update(name, from_arrow_array(pc.fill_null(column.cast(wide), 0)))
             return
-        plain = column if pa.types.is_binary(kind) else column.cast(pa.string()).cast(pa.binary())
-        _, offsets, data = pc.fill_null(plain, b"").buffers()
-        edges = np.frombuffer(offsets or bytes(4), "<i4", len(plain) + 1, plain.offset * 4)
-        digest.update(np.diff(edges).astype("<i8").tobytes())
-        digest.update(memoryview(data or b"")[int(edges[0]) : int(edges[-1])])
+        plain = pc.fill_null(column if pa.types.is_binary(kind) else column.cast(pa.string()).cast(pa.binary()), b"")
+        if not len(plain):
+            return
+        _, offsets, data = plain.buffers()
+        edges = np.frombuffer(offsets, "<i4", len(plain) + 1, plain.offset * 4)
+        self._update(f"{name}: lengths", np.diff(edges).astype("<i8"))
+        self._update(name, memoryview(data or b"")[int(edges[0]) : int(edges[-1])])
+
+    def _update(self, name: str, values: Any) -> None:
+        digest = self._hashes.setdefault(name, hashlib.sha256())
+        if len(values):
+            digest.update(np.ascontiguousarray(values).data)
 
     def hexdigest(self) -> str:
         """Return the hash of all rows so far."""

@@ -41,6 +41,7 @@ _TYPES = {
     **dict.fromkeys(("lat", "lng"), "double precision"),
     "uid": "bigint",
 }
+_LOCK_WAIT = "60s"
 _POINT = "ST_SetSRID(ST_MakePoint(lng, lat), 4326)"
 # A transaction waits while the release is verified, which may take hours.
 _PATIENT = (
@@ -62,7 +63,7 @@ def opened(address: str, outputs: Outputs) -> Iterator[_Table]:
     with connected(address, failed=OutputError) as session:
         table = _name_of(session, address, overwrite=outputs.overwrite)
         session.table(_PATIENT)
-        session.execute("SET LOCAL lock_timeout = '60s'")
+        session.execute(f"SET LOCAL lock_timeout = {literal(_LOCK_WAIT)}")
         yield _Table(session, address, table, overwrite=outputs.overwrite, draws=_draws(session, outputs))
 
 
