@@ -36,13 +36,17 @@ $(VENV)/.%: pyproject.toml $(VENV)/.run
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --group $*
 	@touch $@
 
+# Servers that some tests need, if they can be installed; the tests are skipped without.
+$(VENV)/.servers: tests/setup/postgres.sh | $(VENV)/.test
+	@sh tests/setup/postgres.sh && touch $@ || true
+
 demo: $(VENV)/.run
 	$(BIN)/shoal demo
 
-test: $(VENV)/.test
+test: $(VENV)/.test $(VENV)/.servers
 	$(PYTEST) -n auto --dist worksteal --cov -m "not slow" --hypothesis-profile same
 
-test-all: $(VENV)/.test
+test-all: $(VENV)/.test $(VENV)/.servers
 	$(PYTEST) -n auto --dist worksteal --cov
 	$(MAKE) test-lowest test-newest QUICK=
 

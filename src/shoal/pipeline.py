@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.errors import InputError, NotVerified, OutputError, SettingsError
-from shoal.folders import drop_kept, kept_folder, refuse_existing
+from shoal.folders import drop_kept, kept_folder
 from shoal.interrupt import raise_if_asked
 from shoal.judgement import judged
 from shoal.memory import require_memory
@@ -25,6 +25,7 @@ from shoal.reading.options import read_options
 from shoal.reading.sources import expand
 from shoal.run import LOCAL
 from shoal.store import Folder
+from shoal.stores.addresses import address_of, same_place, shown
 from shoal.verifier import MAX_SUPPRESSED, verify, with_measured_claim
 
 if TYPE_CHECKING:
@@ -144,9 +145,10 @@ def publish(
     Parameters
     ----------
     source
-        Files, folders or globs of events.
+        Files, folders or globs of events, or addresses (`postgresql://…?table=…`, `s3://…`).
     path
-        The release to write, `.parquet` or `.csv`; its manifest is written beside it.
+        The release to write, `.parquet` or `.csv`; its manifest is written beside it. Or an address: a table of
+        PostgreSQL, an object.
     method
         A method with its settings, e.g. `shoal.Shoal(k=5)`, or the name of one.
     audit, run_record
@@ -201,6 +203,7 @@ def publish(
         overwrite=overwrite,
         geo=geo,
         compact=compact,
+        work_dir=run.work_dir,
     )
     chosen = make_method(method, {}) if isinstance(method, str) else method
     done: list[Staged] = []
@@ -241,7 +244,15 @@ def publish_release(
     What a claim about windows says of leakage is measured first. A release that was read from a file is written as it
     is. The options are those of `publish`.
     """
-    outputs = Outputs.at(path, audit=audit, run_record=run_record, overwrite=overwrite, geo=geo, compact=compact)
+    outputs = Outputs.at(
+        path,
+        audit=audit,
+        run_record=run_record,
+        overwrite=overwrite,
+        geo=geo,
+        compact=compact,
+        work_dir=run.work_dir,
+    )
     with stage(with_measured_claim(release, run=run), outputs, seed=seed) as staged:
         if release.members is not None:
             k = release.claim.k or release.parameters.get("k")
@@ -283,7 +294,8 @@ def _publish(
             with stage(release, outputs, seed=seed, record=record) as staged:
                 staged_as(staged)
                 verdict = _verified(inputs, staged, release, chosen.among, options, run)
-                book.intend(release, staged.path, outputs.path)
+                seen = None if outputs.address is None else lambda: staged.published
+                book.intend(release, staged.path, outputs.path, in_place=seen)
                 published = staged.publish()
             book.confirm()
     return Published(
@@ -341,14 +353,18 @@ def _refuse_settings(outputs: Outputs, chosen: Method, options: ReadOptions, *, 
 
 def _refuse_outputs(inputs: Sequence[str | Path], outputs: Outputs) -> None:
     """Check, before any work, that no output exists or is an input; only a ledger may exist."""
-    files = expand(inputs)
+    addresses = [one for one in map(address_of, inputs) if one is not None]
+    if outputs.address is not None and any(same_place(outputs.address, one) for one in addresses):
+        raise OutputError(f"{shown(outputs.address)} is an input; an input is never overwritten")
+    inputs = [one for one in inputs if address_of(one) is None]
+    files = expand(inputs) if inputs else []
     for target in [*outputs.files, *([outputs.ledger] if outputs.ledger else [])]:
         if any(target.exists() and target.samefile(file) for file in files):
             raise OutputError(f"{target.name} is an input; an input is never overwritten")
         folders = [Path(path).resolve() for path in inputs if Path(path).is_dir()]
         if any(folder in target.resolve().parents for folder in folders):
             raise OutputError(f"{target.name} lies in a folder that is read; put it elsewhere")
-    refuse_existing(outputs.files, overwrite=outputs.overwrite)
+    outputs.refuse()
 
 
 def _affordable(method: Method, people: Trajectories | Traces, run: Run) -> Estimate:

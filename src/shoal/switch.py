@@ -5,9 +5,14 @@
 3. Each target is kept under a second name beside its new file, then replaced.
 4. The journal is removed.
 
+A switch may go together with a `commit` elsewhere, of a database or an object store. It is called between 3 and 4, when
+all files are in place: what is published there never lacks its private files.
+
 An error, or an exception from anywhere, takes everything back. A run that is killed between 2 and 4 leaves its journal.
 The next command that looks at one of these folders finishes the switch (`mend`). If a file is not what the journal
 says, it takes the switch back instead; if that can't be done either, it leaves everything and says where it is.
+If a commit elsewhere belongs to the switch, only that place knows whether it happened: the new files stay, those that
+they replaced are kept beside them as `NAME.before`, and a warning says so.
 """
 
 from __future__ import annotations
@@ -27,14 +32,18 @@ from shoal.errors import AlreadyExists, OutputError
 from shoal.interrupt import undisturbed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-__all__ = ["LOCK", "PREFIX", "is_needed", "mend", "place_new", "switch", "sync_folder"]
+__all__ = ["LOCK", "PREFIX", "Undecided", "is_needed", "mend", "place_new", "switch", "sync_folder"]
 
 PREFIX, LOCK = ".shoal-", "lock"
 _JOURNAL, _POINTER, _OLD = "switch.json", "switch.at", "old-"
 _TURN_S = 60
 _LOG = logging.getLogger("shoal")
+
+
+class Undecided(OutputError):
+    """Whether a commit elsewhere happened can't be known: the connection was lost while it was asked for."""
 
 
 class _Stamp(NamedTuple):
@@ -119,13 +128,16 @@ class _Move(NamedTuple):
         return not self.is_done or self.before == self.stamp
 
 
-def switch(files: list[tuple[Path, Path]], *, overwrite: bool = False) -> None:
+def switch(
+    files: list[tuple[Path, Path]], *, overwrite: bool = False, commit: Callable[[], None] | None = None
+) -> None:
     """Move files out of their private folders into place, all or none, as one step that no signal can split.
 
     Input: pairs of a new file, in a private folder beside its target, and the target. The last one, the manifest, makes
-    the release valid. Guarantee: if it returns, all new files are in place. If it raises AlreadyExists, OutputError or
-    anything else, everything is as it was before; should even that fail, the message says so, and the next command
-    tries again. If the run is killed, the next command finishes the switch or takes it back (`mend`).
+    the release valid. `commit`, if given, is called when all are in place. Guarantee: if it returns, all new files are
+    in place. If it raises AlreadyExists, OutputError or anything else, everything is as it was before; should even that
+    fail, the message says so, and the next command tries again. If the run is killed, the next command finishes the
+    switch or takes it back (`mend`).
     """
     home, folder = files[-1][0].parent, files[-1][1].parent
     with undisturbed(too_late=True), _turn(folder):
@@ -135,7 +147,7 @@ def switch(files: list[tuple[Path, Path]], *, overwrite: bool = False) -> None:
                 _Move(new, target, new.with_name(f"{_OLD}{number}"), _Stamp.of_new(new), _Stamp.of(target))
                 for number, (new, target) in enumerate(files)
             ]
-            _decide(home, moves)
+            _decide(home, moves, elsewhere=commit is not None)
         except BaseException as error:
             _forget(home)
             if isinstance(error, OSError):
@@ -146,6 +158,12 @@ def switch(files: list[tuple[Path, Path]], *, overwrite: bool = False) -> None:
                 move.do(overwrite=overwrite)
             for place in dict.fromkeys(move.target.parent for move in moves):
                 sync_folder(place)
+            if commit is not None:
+                commit()
+        except Undecided:
+            _keep_both(moves)
+            _forget(home)
+            raise
         except BaseException as error:
             _undo(home, moves, error)
             raise
@@ -176,7 +194,7 @@ def _turn(folder: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def _decide(home: Path, moves: list[_Move]) -> None:
+def _decide(home: Path, moves: list[_Move], *, elsewhere: bool) -> None:
     """Write the journal into the home. Its paths are relative, so that it still holds if all folders are moved."""
     base = home.resolve()
 
@@ -187,7 +205,7 @@ def _decide(home: Path, moves: list[_Move]) -> None:
         if other != home:
             _write(other, _POINTER, os.path.relpath(base, other.resolve()))
     entries = [(path_from(move.new), path_from(move.target), path_from(move.old), *move[3:]) for move in moves]
-    _write(home, _JOURNAL, entries)
+    _write(home, _JOURNAL, {"elsewhere": entries} if elsewhere else entries)
 
 
 def _write(folder: Path, name: str, content: object) -> None:
@@ -223,6 +241,19 @@ def _undo(home: Path, moves: list[_Move], error: BaseException) -> None:
         else:
             after = "nothing was published"
         raise OutputError(f"moving into place failed ({error.strerror or 'I/O error'}); {after}") from None
+
+
+def _keep_both(moves: list[_Move]) -> None:
+    """Keep the new files in place and the old ones beside them, and log it: either may belong to what is published."""
+    for move in moves:
+        if move.old.exists():
+            move.old.replace(move.target.with_name(f"{move.target.name}.before"))
+    names = ", ".join(move.target.name for move in moves)
+    _LOG.warning(
+        "a publication outside of files was interrupted, and may have happened or not: check with shoal verify. If it "
+        "did, %s belong to it; if not, the files that were there before are beside them, named .before",
+        names,
+    )
 
 
 def _taken_back(moves: list[_Move]) -> bool:
@@ -286,9 +317,13 @@ def _is_private(folder: Path) -> bool:
 
 def _finish(home: Path) -> None:
     """Finish the switch of a run that was killed; take it back if a file is not what the journal says."""
-    moves = [_Move.read(home, *entry) for entry in json.loads((home / _JOURNAL).read_text())]
+    journal = json.loads((home / _JOURNAL).read_text())
+    elsewhere = isinstance(journal, dict)
+    moves = [_Move.read(home, *entry) for entry in (journal["elsewhere"] if elsewhere else journal)]
     name = moves[-1].target.name.removesuffix(".manifest.json")
-    if all(move.is_done or move.is_open for move in moves):
+    if elsewhere and all(move.is_done for move in moves):
+        _keep_both(moves)
+    elif not elsewhere and all(move.is_done or move.is_open for move in moves):
         for move in moves:
             if not move.is_done:
                 move.do(overwrite=True)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from shoal.errors import OutputError, SettingsError
 from shoal.folders import private_folder, refuse_existing
 from shoal.reading.sources import expand
+from shoal.stores.addresses import is_address
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -28,7 +29,8 @@ def refuse_table(path: Path, inputs: Sequence[str | Path], *, overwrite: bool) -
     """Check, before any work, that the table can be saved there: a known ending, free, and not an input."""
     if path.suffix.lower() not in _ENDINGS:
         raise SettingsError(f"the table must end in one of {', '.join(_ENDINGS)}")
-    if path.exists() and any(path.samefile(file) for file in expand(inputs)):
+    files = [one for one in inputs if not is_address(one)]
+    if path.exists() and files and any(path.samefile(file) for file in expand(files)):
         raise OutputError(f"{path.name} is an input; an input is never overwritten")
     refuse_existing([path], overwrite=overwrite)
 

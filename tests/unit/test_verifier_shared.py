@@ -9,6 +9,7 @@ SHARED = {
     *("reading.options", "reading.parts", "reading.times", "reading.days", "reading.spill"),
     *("claim", "frame", "layouts", "release", "traces", "trajectories"),
     *("arrow", "errors", "folders", "jit", "lists", "memory", "notebook", "parallel", "run", "switch", "units"),
+    *("stores.addresses", "stores.objects", "stores.postgres", "stores.released"),
 }
 MAKERS = {"methods", "search", "kernels", "merge", "measure", "publishing"}
 

@@ -11,6 +11,7 @@ from shoal.reading.options import ReadOptions, read_options
 from shoal.run import LOCAL, Run
 from shoal.seen.opened import open_release
 from shoal.seen.pairs import Pairs, open_pairs
+from shoal.seen.stores import brought
 from shoal.trajectories import Trajectories
 
 # A new attack is a file with a declaration that is registered, and one line here. Its settings are added to the
@@ -42,6 +43,7 @@ __all__ = [
     "Pairs",
     "Target",
     "attack",
+    "brought",
     "known_attacks",
     "open_pairs",
     "open_release",

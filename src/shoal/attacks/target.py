@@ -20,6 +20,7 @@ from shoal.seen.opened import foreign_header, open_release
 from shoal.seen.people import open_crowd
 from shoal.seen.recorded import Recorded, recorded_reading
 from shoal.seen.records import Records, catalogue
+from shoal.seen.stores import brought
 from shoal.trajectories import Trajectories
 
 if TYPE_CHECKING:
@@ -164,10 +165,10 @@ def open_target(
     Output: a Target. Raises CannotCheck if something can't be read or does not belong together, TooLarge if the
     people do not fit into memory. Cost: reading both, and a sort of the records.
     """
-    recorded = recorded_reading(original, release, options, run_record=run_record, audit=audit)
-    options = recorded.options
-    with run.stage("reading the release"):
-        seen = open_release(release)
+    with brought(release, run) as at_hand, run.stage("reading the release"):
+        recorded = recorded_reading(original, at_hand, options, run_record=run_record, audit=audit)
+        options = recorded.options
+        seen = open_release(at_hand)
         header = _header(seen, original, options)
         records = _records(seen, header, run)
     if not len(records) or not records.unique.sound.any():

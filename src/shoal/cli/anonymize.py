@@ -10,12 +10,15 @@ from cyclopts import Parameter
 from shoal.cli.console import show, show_account, show_json, show_table, working
 from shoal.cli.options import DEFAULT, MethodSettings, Reading, Running, given, read_options_of
 from shoal.errors import SettingsError
+from shoal.stores.addresses import shown
 
 __all__ = ["anonymize"]
 
 
 def anonymize(
-    *paths: Annotated[Path, Parameter(help="The files, folders or globs to read; last, the release to write.")],
+    *paths: Annotated[
+        str, Parameter(help="The files, folders, globs or addresses to read; last, the release to write.")
+    ],
     method: Annotated[
         str, Parameter(help="The method that hides people; the command shoal methods lists them.")
     ] = DEFAULT,
@@ -93,7 +96,7 @@ def anonymize(
         show(f"note: {note}")
     claim = done.release.claim
     said = f"Verified: {claim}" if claim.name != "none" else f"Checked, but nothing is promised: the claim is {claim}"
-    show(f"{said}. {paths[-1].name} and its manifest are written.")
+    show(f"{said}. {shown(paths[-1])} and its manifest are written.")
     if audit is not None:
         show("The audit file and the run record beside it are private: they say who is in which record.")
     return 0

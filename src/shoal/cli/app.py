@@ -23,6 +23,7 @@ from shoal.cli.stdin import with_stdin
 from shoal.errors import NaiveTimes, NotVerified, SettingsError, ShoalError
 from shoal.interrupt import heed_signals, signal_number
 from shoal.names import nearest, with_flags
+from shoal.stores.addresses import hide_addresses
 
 if TYPE_CHECKING:
     from cyclopts.help import HelpEntry
@@ -303,7 +304,7 @@ def _failed(tokens: list[str], error: BaseException) -> int:
         if os.environ.get("SHOAL_DEBUG"):
             raise error
         kind, message = "InternalError", f"{kind} in {_where(error)}; SHOAL_DEBUG=1 shows more"
-    _say_failure(tokens, kind, with_flags(message))
+    _say_failure(tokens, kind, hide_addresses(with_flags(message)))
     return code
 
 

@@ -13,6 +13,7 @@ from shoal.attacks import (
     Outcome,
     Pairs,
     Target,
+    brought,
     known_attacks,
     open_pairs,
     open_release,
@@ -86,7 +87,7 @@ else:
 
 
 def attack(
-    *paths: Annotated[Path, Parameter(help="The files that the release was made from; last, the release.")],
+    *paths: Annotated[str, Parameter(help="The files that the release was made from; last, the release.")],
     attack: Annotated[
         str,
         Parameter(
@@ -119,24 +120,24 @@ def attack(
         raise SettingsError("name the ORIGINAL and, last, the RELEASE: shoal attack events.csv release.parquet")
     named, chosen = _named(attack), _given(settings)
     _refuse_unused(named, chosen, other)
-    layout = open_release(paths[-1]).layout
-    _refuse_other_layouts(named, layout)
-    names = named or known_attacks(layout, audit=audit is not None, other=other is not None)
-    own = {name: ATTACKS[name].own(chosen) for name in names}
-    originals = [str(path) for path in paths[:-1]]
+    originals = list(paths[:-1])
     if output is not None:
         secret = (audit, run_record, other, other_original, other_audit)
         private = [path for path in secret if path is not None]
         refuse_table(output, [*paths, *private], overwrite=overwrite)
     source = originals if other_original is None else [str(other_original)]
     options = read_options_of(reading)
-    with working(running) as run:
+    with working(running) as run, brought(paths[-1], run) as release:
+        layout = open_release(release).layout
+        _refuse_other_layouts(named, layout)
+        names = named or known_attacks(layout, audit=audit is not None, other=other is not None)
+        own = {name: ATTACKS[name].own(chosen) for name in names}
         target = pairs = None
         how: dict[str, Any] = {"audit": audit, "run_record": run_record, "options": options, "run": run}
         if not all(ATTACKS[name].on_traces for name in names):
-            target = open_target(originals, paths[-1], k=k, **how)
+            target = open_target(originals, release, k=k, **how)
         if any(ATTACKS[name].on_traces for name in names):
-            pairs = open_pairs(originals, paths[-1], **how)
+            pairs = open_pairs(originals, release, **how)
         if other is not None:
             second = open_target(source, other, audit=other_audit, options=options, run=run)
             own |= {name: {**own[name], "other": second} for name in names if ATTACKS[name].needs_other}

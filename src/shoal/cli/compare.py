@@ -15,7 +15,7 @@ __all__ = ["compare"]
 
 
 def compare(
-    *paths: Annotated[Path, Parameter(help="The files, folders or globs to read.")],
+    *paths: Annotated[str, Parameter(help="The files, folders, globs or addresses to read.")],
     methods: Annotated[
         str,
         Parameter(
@@ -39,7 +39,7 @@ def compare(
     if not paths:
         raise SettingsError("name a file: shoal compare events.parquet --methods shoal,k-scale --k 2,5")
     names = [name.strip() for name in methods.split(",") if name.strip()]
-    inputs = [str(path) for path in paths]
+    inputs = list(paths)
     options = read_options_of(reading)
     if output is not None:
         refuse_table(output, inputs, overwrite=overwrite)

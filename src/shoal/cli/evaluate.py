@@ -10,12 +10,13 @@ from cyclopts import Parameter
 from shoal.cli.console import show, show_json, show_table, working
 from shoal.cli.options import Reading, Running, RunRecord, read_options_of
 from shoal.errors import SettingsError
+from shoal.stores.addresses import shown
 
 __all__ = ["evaluate"]
 
 
 def evaluate(
-    *paths: Annotated[Path, Parameter(help="The files that the release was made from; last, the release.")],
+    *paths: Annotated[str, Parameter(help="The files that the release was made from; last, the release.")],
     audit: Annotated[Path | None, Parameter(help="The private audit file; needed for the spatial error.")] = None,
     run_record: RunRecord = None,
     queries: Annotated[int, Parameter(help="How many range queries to draw.")] = 1000,
@@ -36,7 +37,7 @@ def evaluate(
         refuse_table(output, [*paths, *private], overwrite=overwrite)
     with working(running) as run:
         found = measure(
-            [str(path) for path in paths[:-1]],
+            list(paths[:-1]),
             paths[-1],
             audit=audit,
             run_record=run_record,
@@ -52,7 +53,7 @@ def evaluate(
         return 0
     for note in found.notes:
         show(f"note: {note}")
-    show_table(f"How useful {paths[-1].name} still is", found.table())
+    show_table(f"How useful {shown(paths[-1])} still is", found.table())
     if found.unmeasured:
         show(f"{', '.join(found.unmeasured).capitalize()} not measured: give the audit file, --audit.")
     return 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -15,7 +14,7 @@ __all__ = ["inspect"]
 
 
 def inspect(
-    *paths: Annotated[Path, Parameter(help="The files, folders or globs to read.")],
+    *paths: Annotated[str, Parameter(help="The files, folders, globs or addresses to read.")],
     reading: Reading = Reading(),  # noqa: B008  frozen
     running: Running = Running(),  # noqa: B008  frozen
 ) -> int:
@@ -26,7 +25,7 @@ def inspect(
     if not paths:
         raise SettingsError("name a file: shoal inspect events.parquet")
     with working(running) as run:
-        people = read([str(path) for path in paths], options=read_options_of(reading), run=run)
+        people = read(list(paths), options=read_options_of(reading), run=run)
     account = people.account
     figures = summary(people)
     if running.json:

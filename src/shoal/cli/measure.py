@@ -24,7 +24,7 @@ _SAMPLE = 1000
 
 
 def measure(
-    *paths: Annotated[Path, Parameter(help="The files, folders or globs to read.")],
+    *paths: Annotated[str, Parameter(help="The files, folders, globs or addresses to read.")],
     k: Annotated[
         str | None, Parameter(help="Measure how hard people are to hide among k people; several k with commas.")
     ] = None,
@@ -56,7 +56,7 @@ def measure(
     from shoal.measure import unicity as count_unique
     from shoal.reading import read
 
-    inputs = [str(path) for path in paths]
+    inputs = list(paths)
     _refuse(inputs, k, unicity=unicity, output=output, plots=plots, overwrite=overwrite)
     among = None if k is None else whole_numbers(k, "--k 2,5,10")
     known = whole_numbers(points, "--points 1,2,4")

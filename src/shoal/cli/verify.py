@@ -12,6 +12,7 @@ from shoal.cli.console import show, show_json, working
 from shoal.cli.options import Reading, Running, RunRecord, read_options_of
 from shoal.errors import SettingsError
 from shoal.names import with_flags
+from shoal.stores.addresses import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -37,7 +38,7 @@ _CHECKS = {
 
 
 def verify(
-    *paths: Annotated[Path, Parameter(help="The files that the release was made from; last, the release.")],
+    *paths: Annotated[str, Parameter(help="The files that the release was made from; last, the release.")],
     k: Annotated[
         int | None, Parameter(help="Check that everyone is hidden among k people; by default the claimed k.")
     ] = None,
@@ -70,7 +71,7 @@ def verify(
         raise SettingsError("name the ORIGINAL and, last, the RELEASE: shoal verify events.csv release.parquet --k 5")
     with working(running) as run:
         verdict = check(
-            [str(path) for path in paths[:-1]],
+            list(paths[:-1]),
             paths[-1],
             k=k,
             tau=tau,
@@ -87,7 +88,8 @@ def verify(
         show_json(verdict.to_dict())
     else:
         asked = {"k = {}": k, "windows of {}": tau, "at most {} revealed before or after a window": epsilon}
-        show_page(verdict, paths[-1].name, [words.format(value) for words, value in asked.items() if value is not None])
+        said = [words.format(value) for words, value in asked.items() if value is not None]
+        show_page(verdict, shown(paths[-1]), said)
     return 0 if verdict.ok else 1
 
 

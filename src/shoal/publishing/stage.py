@@ -3,11 +3,16 @@
 `with stage(release, outputs) as staged:` writes everything into private folders beside the outputs. The caller checks
 the staged file there. `staged.publish()` then switches all files into place, the manifest last, as one step that no
 signal can split. A data file without a valid manifest is not a release.
+
+If the output is an address (a table, an object), the data file and its manifest are written into a private folder.
+A target takes them from there (`shoal.publishing.targets`), and what is verified is what the target holds. The private
+files are switched into place first; the target's commit is the last step of that switch.
 """
 
 from __future__ import annotations
 
 import hashlib
+import tempfile
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -25,8 +30,10 @@ from shoal.publishing.files import PRIVATE, PUBLIC, write_json, write_tables
 from shoal.publishing.manifest import manifest, manifest_path, run_record, run_record_path
 from shoal.publishing.numbering import numbered, taken
 from shoal.publishing.schema import release_batches
+from shoal.publishing.targets import open_target, refuse_target
 from shoal.release import Members
-from shoal.switch import switch
+from shoal.stores.addresses import address_of, file_name
+from shoal.switch import Undecided, switch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,6 +42,7 @@ if TYPE_CHECKING:
 
     from shoal.claim import Claim
     from shoal.publishing.numbering import Numbered
+    from shoal.publishing.targets import Target
     from shoal.release import Release
 
 __all__ = ["Outputs", "Staged", "refuse_form", "stage"]
@@ -48,6 +56,8 @@ class Outputs:
     ----------
     path
         The data file, `.parquet` or `.csv`. Its folder must exist.
+    address
+        The database or object store that the release goes to; `path` is then only where it is staged.
     audit, run_record
         Private files (mode 0600): who is in which record; the settings and the exact counts. With an audit file, a
         run record is written too: `PATH.run.json` beside the audit file, if no other name is given.
@@ -64,6 +74,7 @@ class Outputs:
     """
 
     path: Path
+    address: str | None = field(default=None, kw_only=True, repr=False)
     audit: Path | None = field(default=None, kw_only=True)
     run_record: Path | None = field(default=None, kw_only=True)
     ledger: Path | None = field(default=None, kw_only=True)
@@ -87,29 +98,52 @@ class Outputs:
         audit: str | Path | None = None,
         run_record: str | Path | None = None,
         ledger: str | Path | None = None,
+        work_dir: Path | None = None,
         **how: bool,
     ) -> Outputs:
-        """Return the outputs at paths that may be text; with an audit file there is a run record beside it."""
-        if audit is not None and run_record is None:
-            run_record = run_record_path(Path(path), Path(audit))
+        """Return the outputs at paths that may be text; with an audit file there is a run record beside it.
+
+        `work_dir` is where a release for an address is staged.
+        """
         private = {"audit": audit, "run_record": run_record, "ledger": ledger}
         paths = {name: None if file is None else Path(file) for name, file in private.items()}
-        return cls(Path(path), **paths, **how)  # type: ignore[arg-type]  # each name has its own type
+        address = address_of(path)
+        if address is not None:
+            path = (work_dir or Path(tempfile.gettempdir())) / file_name(address)
+        if audit is not None and run_record is None:
+            paths["run_record"] = run_record_path(Path(path), Path(audit))
+        return cls(Path(path), address=address, **paths, **how)  # type: ignore[arg-type]  # each has its own type
 
     @property
     def files(self) -> list[Path]:
-        """All files that are written: the data file, its manifest, and the private ones."""
-        return [self.path, manifest_path(self.path), *(path for path in (self.audit, self.run_record) if path)]
+        """All local files that are written: the data file and its manifest, if they are files, and the private ones."""
+        public = [self.path, manifest_path(self.path)] if self.address is None else []
+        return [*public, *(path for path in (self.audit, self.run_record) if path)]
+
+    def refuse(self) -> None:
+        """Check that all can be written where it should be; raises AlreadyExists, OutputError, SettingsError."""
+        refuse_existing(self.files, overwrite=self.overwrite)
+        refuse_target(self)
 
 
 class Staged:
-    """A release that is written but not yet published: `path` is the data file, `audit` the table of who is in it."""
+    """A release that is written but not yet published: `path` is the data file, `audit` the table of who is in it.
+
+    If the release goes to a database, `path` is a file with what the database holds.
+    """
 
     def __init__(
-        self, numbers: Numbered, audit: pa.Table | None, files: list[tuple[Path, Path]], *, overwrite: bool
+        self,
+        numbers: Numbered,
+        audit: pa.Table | None,
+        path: Path,
+        files: list[tuple[Path, Path]],
+        target: Target,
+        *,
+        overwrite: bool,
     ) -> None:
-        self.numbers, self.audit, self.path = numbers, audit, files[0][0]
-        self._files, self._overwrite = files, overwrite
+        self.numbers, self.audit, self.path = numbers, audit, path
+        self._files, self._target, self._overwrite = files, target, overwrite
         self.published = False
 
     def publish(self) -> Numbered:
@@ -118,9 +152,17 @@ class Staged:
         Guarantee: afterwards the whole new release is there; if it raises, the files that were there before are back.
         A signal in between is ignored. If the run is killed in between, the next command finishes its work.
         """
-        data, public, *private = self._files
+        self._target.send()
+        commit = None if self._target.local else self._target.commit
         with undisturbed(too_late=True):
-            switch([*private, data, public], overwrite=self._overwrite)
+            try:
+                if self._files:
+                    switch(self._files, overwrite=self._overwrite, commit=commit)
+                else:
+                    self._target.commit()
+            except Undecided:
+                self.published = True
+                raise
             self.published = True
         return self.numbers
 
@@ -138,17 +180,20 @@ def stage(
     way.
     """
     refuse_form(outputs, release.claim, release.frame.crs)
-    refuse_existing(outputs.files, overwrite=outputs.overwrite)
+    outputs.refuse()
     if outputs.audit is not None and release.members is None:
         raise SettingsError("this release was read from a file: who is in which record is not known")
     numbers = numbered(_compacted(release) if outputs.compact else release, seed)
     audit = audit_table(numbers.release, numbers.members())
     with ExitStack() as folders:
-        parents = dict.fromkeys(path.parent for path in outputs.files)
+        target = folders.enter_context(open_target(outputs))
+        parents = dict.fromkeys(path.parent for path in [outputs.path, *outputs.files])
         private = {parent: folders.enter_context(private_folder(parent)) for parent in parents}
         new = {path: private[path.parent] / path.name for path in outputs.files}
-        data = new[outputs.path]
-        rows = release_batches(numbers.release, numbers.order, geo=outputs.geo)
+        data = private[outputs.path.parent] / outputs.path.name
+        drawn = outputs.geo if target.shapes is None else release.layout.shape in target.shapes
+        geo = drawn and release.frame.crs is not None
+        rows = release_batches(numbers.release, numbers.order, geo=geo)
         write_tables(data, rows, PUBLIC, **release.layout.encoding)
         public = manifest(numbers.release, data, seeded=seed is not None)
         write_json(manifest_path(data), public, PUBLIC)
@@ -157,7 +202,10 @@ def stage(
         if outputs.run_record is not None:
             private_record = run_record(numbers.release, public["files"], record or {}, seed)
             write_json(new[outputs.run_record], private_record, PRIVATE)
-        yield Staged(numbers, audit, [(file, path) for path, file in new.items()], overwrite=outputs.overwrite)
+        shown = [outputs.path, manifest_path(outputs.path)]  # the manifest last
+        files = [(new[path], path) for path in sorted(outputs.files, key=lambda path: path in shown)]
+        held = target.receive(data)
+        yield Staged(numbers, audit, held, files, target, overwrite=outputs.overwrite)
 
 
 def refuse_form(outputs: Outputs, claim: Claim, crs: str | None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,14 +13,17 @@ import pyarrow as pa
 
 from shoal.errors import UnreadableFile
 from shoal.folders import private_folder
-from shoal.reading.forms import bringer_of_ending, bringer_of_scheme, scheme_of
+from shoal.progress import SILENT
+from shoal.reading.forms import bringer_of_ending, bringer_of_scheme
 from shoal.reading.sources import Source, expand, look_at
 from shoal.reading.texts import Repair, rewrite
+from shoal.stores.addresses import address_of, scheme_of, shown
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterator, Sequence
 
+    from shoal.progress import Progress
     from shoal.reading.forms import Bringer
     from shoal.reading.options import ReadOptions
 
@@ -35,6 +39,7 @@ class Arrivals:
     parent: Path
     stack: ExitStack
     options: ReadOptions | None = None
+    progress: Progress = SILENT
     folder: Path | None = None
     brought: list[Path] = field(default_factory=list)
 
@@ -48,9 +53,9 @@ class Arrivals:
             expand(inputs)  # raises
         found: dict[object, list[Source]] = {}
         for one in asked:
-            if isinstance(one, str) and scheme_of(one) is not None:
+            if (address := address_of(one)) is not None:
                 if one not in found:
-                    found[one] = self._bring(one, "the source", bringer_of_scheme(one))
+                    found[one] = self._fetch(address)
                 continue
             for path in expand(one):
                 if path not in found:
@@ -76,6 +81,14 @@ class Arrivals:
         options = None if self.options is None else self.options.model_copy(update={"encoding": "utf-8"})
         return replace(look_at(target, options), notes=source.notes)
 
+    def _fetch(self, address: str) -> list[Source]:
+        """Bring what an address names, and return it under a name that can be printed."""
+        fetcher = bringer_of_scheme(address)
+        if fetcher is None:
+            raise UnreadableFile(f"{scheme_of(address)}:// addresses can't be read; name a file")
+        with self.progress.stage("fetch") as advance:
+            return self._bring(address, shown(address), partial(fetcher, advance=advance), 0)
+
     def _inside(self) -> Path:
         """Return a new folder inside the private one."""
         if self.folder is None:
@@ -85,15 +98,14 @@ class Arrivals:
         self.brought.append(inside)
         return inside
 
-    def _bring(self, source: str, name: str, bringer: Bringer | None, depth: int = 1) -> list[Source]:
+    def _bring(self, source: str, name: str, bringer: Bringer, depth: int) -> list[Source]:
         """Bring one input, and return its sources under its own name."""
-        if bringer is None:
-            raise UnreadableFile(f"{scheme_of(source)}:// addresses can't be read; name a file")
         try:
             files = bringer(source, self._inside())
         except OSError:
             raise UnreadableFile(f"{name}: can't be opened, or its compression is damaged") from None
-        return [one for file in files for one in self._open(file, name, depth)]
+        several = len(files) > 1 and scheme_of(source) is not None
+        return [one for file in files for one in self._open(file, file.name if several else name, depth)]
 
 
 def _text_ending(name: str) -> str:
@@ -101,7 +113,9 @@ def _text_ending(name: str) -> str:
 
 
 @contextmanager
-def arrivals(work_dir: Path | None, options: ReadOptions | None = None) -> Iterator[Arrivals]:
+def arrivals(
+    work_dir: Path | None, options: ReadOptions | None = None, progress: Progress = SILENT
+) -> Iterator[Arrivals]:
     """Open inputs; what was brought into a private folder (in `work_dir`, or the system's) is removed afterwards."""
     with ExitStack() as stack:
-        yield Arrivals(work_dir or Path(tempfile.gettempdir()), stack, options)
+        yield Arrivals(work_dir or Path(tempfile.gettempdir()), stack, options, progress)

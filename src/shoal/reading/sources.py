@@ -126,7 +126,7 @@ def is_data(name: str) -> bool:
     (True, False, False)
     """
     known = _kind(Path(name)) is not None or bringer_of_ending(name) is not None
-    return known and not name.lower().endswith(".manifest.json")
+    return known and not name.lower().endswith((".manifest.json", ".run.json"))
 
 
 def without_rare(paths: list[Path]) -> list[Path]:

@@ -125,7 +125,7 @@ def open_rows(
     """
     with ExitStack() as stack:
         with progress.stage("look"):
-            arrived = stack.enter_context(arrivals(work_dir, options))
+            arrived = stack.enter_context(arrivals(work_dir, options, progress))
             sources = _look_at(source, arrived)
             cells = arrived.open(options.cells) if options.cells is not None else []
             check(sum(one.rows for one in sources))

@@ -15,6 +15,7 @@ from shoal.seen.audit import audit_rows, places_among
 from shoal.seen.fixes import open_fixes
 from shoal.seen.opened import open_release
 from shoal.seen.recorded import Recorded, recorded_reading
+from shoal.seen.stores import brought
 from shoal.seen.track import Track
 from shoal.traces import Traces
 
@@ -65,9 +66,9 @@ def open_pairs(
     audit file. Raises CannotCheck if the release has no points in degrees, if the audit is of another release or
     original, or if the times of both seem to be read in different time zones.
     """
-    recorded = recorded_reading(original, release, options, run_record=run_record, audit=audit)
-    with run.stage("reading the release"):
-        seen = open_release(release)
+    with brought(release, run) as at_hand, run.stage("reading the release"):
+        recorded = recorded_reading(original, at_hand, options, run_record=run_record, audit=audit)
+        seen = open_release(at_hand)
         uids, track = seen.track()
     if audit is None:
         audit = seen.audit

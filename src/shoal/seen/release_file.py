@@ -13,9 +13,11 @@ from shoal.frame import Frame
 from shoal.layouts import Boxes, Points
 from shoal.lists import offsets_of
 from shoal.release import Release
+from shoal.run import LOCAL
 from shoal.seen.findings import Findings
 from shoal.seen.manifest import file_digest, read_manifest
 from shoal.seen.opened import open_release
+from shoal.seen.stores import brought
 from shoal.switch import mend
 
 if TYPE_CHECKING:
@@ -26,7 +28,7 @@ __all__ = ["read_release"]
 
 
 def read_release(path: str | Path) -> Release:
-    """Read a release of boxes or points back from a published file; its manifest must be there and match.
+    """Read a release of boxes or points back from a published file or address; its manifest must be there and match.
 
     Raises UnreadableFile if the file or manifest is missing, broken, or the hash differs. Cost: linear.
 
@@ -34,7 +36,14 @@ def read_release(path: str | Path) -> Release:
     Traceback (most recent call last):
     shoal.errors.UnreadableFile: nowhere.parquet or its manifest is missing: not a release
     """
-    path = Path(path)
+    try:
+        with brought(path, LOCAL) as at_hand:
+            return _read(Path(str(at_hand)))
+    except CannotCheck as error:
+        raise UnreadableFile(str(error)) from None
+
+
+def _read(path: Path) -> Release:
     mend(path.parent)
     try:
         _require_unchanged(path, read_manifest(path))

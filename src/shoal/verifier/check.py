@@ -11,6 +11,7 @@ from shoal.run import LOCAL, Run
 from shoal.seen.findings import Findings
 from shoal.seen.opened import open_release
 from shoal.seen.recorded import recorded_reading
+from shoal.seen.stores import brought
 from shoal.verifier.boxes import BoxSubject
 from shoal.verifier.points import PointSubject
 from shoal.verifier.subject import Asked, Given, Subject, open_stated
@@ -87,7 +88,6 @@ def verify(
     """
     if not 0 <= max_suppressed <= 1:
         raise SettingsError("the largest share that may be suppressed is a number from 0 to 1, e.g. 0.2")
-    findings, seen = Findings(), open_release(release)
     asked = Asked(
         k=k,
         tau=tau,
@@ -97,9 +97,17 @@ def verify(
         max_suppressed=max_suppressed,
         exact=exact,
     )
-    recorded = recorded_reading(original, release, _reading(options, reading), run_record=run_record, audit=audit)
+    chosen = _reading(options, reading)
+    with brought(release, run) as at_hand:
+        recorded = recorded_reading(original, at_hand, chosen, run_record=run_record, audit=audit)
+        given = Given(original=original, options=recorded.options, crs=crs, claim=claim)
+        return _verdict(at_hand, given, asked, recorded, run)
+
+
+def _verdict(release: Path | Release, given: Given, asked: Asked, recorded: Recorded, run: Run) -> Verdict:
+    """Return the verdict on a release in a file or in memory."""
+    findings, seen = Findings(), open_release(release)
     recorded.note(findings)
-    given = Given(original=original, options=recorded.options, crs=crs, claim=claim)
     subject = _SUBJECTS[seen.layout]
     subject.refuse(given, asked)
     with run.stage("reading the release"):

@@ -14,6 +14,7 @@ import hashlib
 import json
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,7 +27,7 @@ from shoal.publishing.ledger.overlap import Overlap, find, overlap_of
 from shoal.publishing.manifest import manifest_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -44,7 +45,7 @@ class Book:
     def __init__(self, file: LedgerFile | None, *, allow_overlap: bool) -> None:
         self._file, self._allow = file, allow_overlap
         self._marks: NDArray[np.uint64] | None = None
-        self._begun: tuple[Entry, Path] | None = None
+        self._begun: tuple[Entry, Callable[[], bool]] | None = None
         self.overlap: Overlap | None = None
         self.notes: tuple[str, ...] = ()
 
@@ -59,8 +60,13 @@ class Book:
             known = [entry for (entry, _), both in zip(self._file.releases, met, strict=True) if both.any()]
             raise OverlapError(_refusal(again, len(people.labels), known))
 
-    def intend(self, release: Release, written: Path, target: Path) -> None:
-        """Record the release as begun, and compare it with earlier ones; raises LedgerError."""
+    def intend(
+        self, release: Release, written: Path, target: Path, *, in_place: Callable[[], bool] | None = None
+    ) -> None:
+        """Record the release as begun, and compare it with earlier ones; raises LedgerError.
+
+        `in_place` tells whether it may be published, if that is not told by a file at `target`.
+        """
         if self._file is None or self._marks is None:
             return
         published, groups = groups_of(release)
@@ -69,7 +75,7 @@ class Book:
         self.overlap = overlap_of(people, entry.k, self._file.releases)
         with undisturbed():
             self._file.replace([*self._file.releases, (entry, people)])
-            self._begun = entry, target
+            self._begun = entry, in_place or partial(_in_place, entry, target)
 
     def confirm(self) -> None:
         """Record that the release is published; if that can't be written, the release still counts."""
@@ -89,7 +95,7 @@ class Book:
         if self._file is None:
             return
         try:
-            if self._begun is not None and not _in_place(*self._begun):
+            if self._begun is not None and not self._begun[1]():
                 begun, _ = self._begun
                 with suppress(LedgerError):
                     self._file.replace([known for known in self._file.releases if known[0] is not begun])

@@ -10,10 +10,13 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, cast
 
+from shoal.stores.addresses import DATABASES, OBJECTS, scheme_of
+
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
-__all__ = ["ENDINGS", "SCHEMES", "Bringer", "bringer_of_ending", "bringer_of_scheme", "scheme_of"]
+__all__ = ["ENDINGS", "SCHEMES", "Bringer", "Fetcher", "bringer_of_ending", "bringer_of_scheme"]
 
 # Modules are named, not imported: some need libraries that are heavy or optional.
 ENDINGS = {
@@ -32,7 +35,10 @@ ENDINGS = {
     **dict.fromkeys((".geojson", ".geojsonl", ".geojsons", ".ndgeojson", ".mfjson"), "geojson:bring_geojson"),
     ".gpx": "gpx:bring_gpx",
 }
-SCHEMES: dict[str, str] = {}
+SCHEMES = {
+    **dict.fromkeys(DATABASES, "postgres:bring_table"),
+    **dict.fromkeys(OBJECTS, "objects:bring_objects"),
+}
 
 
 class Bringer(Protocol):
@@ -43,32 +49,31 @@ class Bringer(Protocol):
         ...
 
 
+class Fetcher(Protocol):
+    """Brings what an address names, as a `Bringer` does; `advance` is told of rows or bytes as they come."""
+
+    def __call__(self, source: str, folder: Path, advance: Callable[[float], None]) -> list[Path]:
+        """Fetch what the address `source` names, and write it into `folder` as text or Parquet."""
+        ...
+
+
 def bringer_of_ending(name: str) -> Bringer | None:
     """Return the bringer for a file's name, or None if the engine opens such files itself or nobody can.
 
     >>> bringer_of_ending("events.csv") is None
     True
     """
-    return _load(next((ENDINGS[ending] for ending in ENDINGS if name.lower().endswith(ending)), None))
+    found = _load(next((ENDINGS[ending] for ending in ENDINGS if name.lower().endswith(ending)), None))
+    return cast("Bringer | None", found)
 
 
-def bringer_of_scheme(source: str) -> Bringer | None:
+def bringer_of_scheme(source: str) -> Fetcher | None:
     """Return the bringer for an address such as `s3://…`, or None if `source` is no address that is known."""
-    return _load(SCHEMES.get(scheme_of(source) or ""))
+    return cast("Fetcher | None", _load(SCHEMES.get(scheme_of(source) or "")))
 
 
-def scheme_of(source: str) -> str | None:
-    """Return the scheme of an address, or None for the name of a file.
-
-    >>> scheme_of("s3://bucket/events.parquet"), scheme_of("events.parquet")
-    ('s3', None)
-    """
-    scheme, mark, _ = source.partition("://")
-    return scheme.lower() if mark and scheme.replace("+", "").isalnum() else None
-
-
-def _load(name: str | None) -> Bringer | None:
+def _load(name: str | None) -> object:
     if name is None:
         return None
     module, _, function = name.partition(":")
-    return cast("Bringer", getattr(import_module(f"{__name__}.{module}"), function))
+    return getattr(import_module(f"{__name__}.{module}"), function)
