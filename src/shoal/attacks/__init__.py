@@ -60,6 +60,7 @@ def attack(
     victims: int = 1000,
     seed: int = 0,
     audit: str | Path | pa.Table | None = None,
+    run_record: str | Path | None = None,
     k: int | None = None,
     other: str | Path | Release | None = None,
     other_original: str | Path | Sequence[str | Path] | Trajectories | None = None,
@@ -89,6 +90,9 @@ def attack(
         How many people to draw, and the seed of all draws.
     audit
         The private audit file, which says who owns each record. Some attacks need it to know which guesses are right.
+    run_record
+        The private run record, from which reading options come that are not given; it is found by itself beside the
+        release or the audit file.
     k
         The k that the release should keep, if the release does not state one.
     other, other_original, other_audit
@@ -135,9 +139,9 @@ def attack(
     if entry.on_traces:
         if isinstance(original, Trajectories):
             raise CannotCheck(f"the attack {attack} is about places and times as they are; give files, or Traces")
-        pairs = open_pairs(original, release, audit=audit, **how)
+        pairs = open_pairs(original, release, audit=audit, run_record=run_record, **how)
         return play(pairs, attack, victims=victims, seed=seed, run=run, **given)
-    target = open_target(original, release, audit=audit, k=k, **how)  # type: ignore[arg-type]
+    target = open_target(original, release, audit=audit, run_record=run_record, k=k, **how)  # type: ignore[arg-type]
     if other is not None:
         if not entry.needs_other:
             raise SettingsError(f"the attack {attack} takes one release; leave out the other one")
@@ -152,7 +156,7 @@ def play(
     """Play one attack on an open target; settings of other attacks are accepted only if they are None."""
     entry = _entry(attack)
     if seed < 0:
-        raise SettingsError("the seed must not be negative; give e.g. --seed 1")
+        raise SettingsError("the seed must not be negative; give e.g. `seed=1`")
     strange = sorted(name for name, value in settings.items() if name not in entry.takes and value is not None)
     if strange:
         raise SettingsError(f"the attack {attack} has no setting {', '.join(strange)}")
@@ -163,7 +167,7 @@ def play(
         target.require_audit(attack)
     if entry.needs_other:
         if settings.get("other") is None:
-            raise CannotCheck(f"the attack {attack} needs a second release; give --other")
+            raise CannotCheck(f"the attack {attack} needs a second release; give `other`")
         given["other"] = settings["other"]
     return entry.run(target, victims=victims, seed=seed, run=run, **given)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from shoal.seen.audit import read_audit
 from shoal.seen.findings import Findings
 from shoal.seen.opened import foreign_header, open_release
 from shoal.seen.people import open_crowd
+from shoal.seen.recorded import Recorded, recorded_reading
 from shoal.seen.records import Records, catalogue
 from shoal.trajectories import Trajectories
 
@@ -50,7 +51,7 @@ class Target:
     the promised one, None if it is not known. `suppressed` says that samples may be missing from the records.
     With the audit, for scoring only: `owner[r]` is the user published as record r (one of them, if the release is
     compact), `own[u]` the record of user u (-1: not published), and `members` the users merged into each record:
-    record r has `members[1][members[0][r]:members[0][r + 1]]`, ascending.
+    record r has `members[1][members[0][r]:members[0][r + 1]]`, ascending. `recorded` says how the original was read.
     """
 
     people: Original
@@ -63,6 +64,7 @@ class Target:
     owner: NDArray[np.int64] | None = None
     own: NDArray[np.int64] | None = None
     members: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
+    recorded: Recorded = field(default_factory=lambda: Recorded(options=None))
 
     @property
     def promise(self) -> float | None:
@@ -94,7 +96,7 @@ class Target:
     def require_audit(self, attack: str) -> None:
         """Raise CannotCheck if there is no audit that says who owns each record."""
         if self.own is None:
-            raise CannotCheck(f"the attack {attack} is scored with the private audit file; give --audit")
+            raise CannotCheck(f"the attack {attack} is scored with the private audit file; give `audit`")
 
     def control(self) -> Target:
         """Return the positive control as a release: everybody's raw samples under a pseudonym; record u is of user u.
@@ -138,7 +140,7 @@ def draw_victims(eligible: NDArray[np.int64], victims: int, chance: np.random.Ge
     9
     """
     if victims < 1:
-        raise SettingsError("an attack needs at least one victim; give e.g. --victims 1000")
+        raise SettingsError("an attack needs at least one victim; give e.g. `victims=1000`")
     return np.sort(chance.permutation(eligible)[:victims])
 
 
@@ -147,6 +149,7 @@ def open_target(
     release: str | Path | Release,
     *,
     audit: str | Path | pa.Table | None = None,
+    run_record: str | Path | None = None,
     options: ReadOptions | None = None,
     k: int | None = None,
     run: Run = LOCAL,
@@ -156,10 +159,13 @@ def open_target(
     Input: the original (files with the reading `options` of the release, or Trajectories on its grid) and the
     release (a file with at least the box columns, or one in memory). If the file does not state its grid, `options`
     must state it: crs, cell, slot. The `audit` says who owns each record; a release in memory may know it itself.
-    `k` may ask for more than is claimed.
+    Options that are not given come from the private `run_record`, which is found by itself beside the release or the
+    audit file. `k` may ask for more than is claimed.
     Output: a Target. Raises CannotCheck if something can't be read or does not belong together, TooLarge if the
     people do not fit into memory. Cost: reading both, and a sort of the records.
     """
+    recorded = recorded_reading(original, release, options, run_record=run_record, audit=audit)
+    options = recorded.options
     with run.stage("reading the release"):
         seen = open_release(release)
         header = _header(seen, original, options)
@@ -167,7 +173,7 @@ def open_target(
     if not len(records) or not records.unique.sound.any():
         raise CannotCheck("the release has no record that could hold anybody; give a file with boxes")
     if k is not None and k < 1:
-        raise SettingsError("k must be at least 1; give e.g. --k 5")
+        raise SettingsError("k must be at least 1; give e.g. `k=5`")
     with (
         run.stage("reading the original"),
         open_crowd(
@@ -177,12 +183,14 @@ def open_target(
             run=run.within(None if run.memory is None else max(0, run.memory - records.nbytes)),
         ) as people,
     ):
+        recorded.require_same_zone(people.seconds(header.grid), records.seconds(header.grid))
         whole = people.whole()
         audit = seen.audit if audit is None else audit
         witnesses = None if audit is None else _read_audit(audit, people, records)
     tz = original.frame.tz if isinstance(original, Trajectories) else (options.tz if options else "UTC")
     largest = max(k or 0, header.k or 0) or None
-    target = Target(whole, records, header.claim, largest, header.grid, tz, suppressed=seen.suppressed != 0)
+    left_out = seen.suppressed != 0
+    target = Target(whole, records, header.claim, largest, header.grid, tz, suppressed=left_out, recorded=recorded)
     return target if witnesses is None else _with_audit(target, witnesses)
 
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from shoal.run import Run
+from shoal.settings import with_flags
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -17,10 +18,11 @@ if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
 
     from shoal.cli.options import Running
+    from shoal.reading.account import Account
 
 _WORTH_SEEING_S = 1  # shorter stages leave no line
 
-__all__ = ["show", "show_columns", "show_json", "show_table", "working"]
+__all__ = ["show", "show_account", "show_columns", "show_json", "show_notes", "show_table", "working"]
 
 
 @contextmanager
@@ -69,6 +71,11 @@ class _Bars:
 
 
 def show(text: str = "") -> None:
+    """Write a line to standard output, with settings named as flags."""
+    _write(with_flags(text))
+
+
+def _write(text: str) -> None:
     """Write a line to standard output; a closed pipe is ignored, so that the work continues."""
     try:
         sys.stdout.write(text + "\n")
@@ -79,7 +86,7 @@ def show(text: str = "") -> None:
 
 def show_json(value: dict[str, Any]) -> None:
     """Write JSON to standard output."""
-    show(json.dumps(value, indent=2, ensure_ascii=False))
+    _write(json.dumps(value, indent=2, ensure_ascii=False))
 
 
 def show_table(title: str, rows: Sequence[tuple[str, Any]]) -> None:
@@ -90,6 +97,19 @@ def show_table(title: str, rows: Sequence[tuple[str, Any]]) -> None:
     show(title)
     for what, value in cells:
         show(f"  {what:<{left}}  {value:>{right}}")
+
+
+def show_notes(account: Account | None) -> None:
+    """Write the notes on reading."""
+    for note in account.notes if account else ():
+        show(f"note: {note}")
+
+
+def show_account(account: Account) -> None:
+    """Write which column became what, the notes, and how many rows were read and dropped."""
+    show(f"Columns: {account.roles}")
+    show_notes(account)
+    show_table("Read", account.table())
 
 
 def show_columns(rows: Sequence[Sequence[str]], *, left: Collection[str] = (), indent: str = "") -> None:

@@ -22,7 +22,7 @@ from shoal.interrupt import undisturbed
 from shoal.lists import offsets_of
 from shoal.publishing.audit import audit_table
 from shoal.publishing.files import PRIVATE, PUBLIC, write_json, write_tables
-from shoal.publishing.manifest import manifest, manifest_path, run_record
+from shoal.publishing.manifest import manifest, manifest_path, run_record, run_record_path
 from shoal.publishing.numbering import numbered, taken
 from shoal.publishing.schema import release_batches
 from shoal.release import Members
@@ -49,7 +49,8 @@ class Outputs:
     path
         The data file, `.parquet` or `.csv`. Its folder must exist.
     audit, run_record
-        Private files (mode 0600): who is in which record; the settings and the exact counts.
+        Private files (mode 0600): who is in which record; the settings and the exact counts. With an audit file, a
+        run record is written too: `PATH.run.json` beside the audit file, if no other name is given.
     ledger, allow_overlap
         The private book of releases: people who are in an earlier release of it are refused, unless allowed.
     overwrite
@@ -88,7 +89,9 @@ class Outputs:
         ledger: str | Path | None = None,
         **how: bool,
     ) -> Outputs:
-        """Return the outputs at paths that may be text."""
+        """Return the outputs at paths that may be text; with an audit file there is a run record beside it."""
+        if audit is not None and run_record is None:
+            run_record = run_record_path(Path(path), Path(audit))
         private = {"audit": audit, "run_record": run_record, "ledger": ledger}
         paths = {name: None if file is None else Path(file) for name, file in private.items()}
         return cls(Path(path), **paths, **how)  # type: ignore[arg-type]  # each name has its own type
@@ -147,11 +150,13 @@ def stage(
         data = new[outputs.path]
         rows = release_batches(numbers.release, numbers.order, geo=outputs.geo)
         write_tables(data, rows, PUBLIC, **release.layout.encoding)
-        write_json(manifest_path(data), manifest(numbers.release, data, seeded=seed is not None), PUBLIC)
+        public = manifest(numbers.release, data, seeded=seed is not None)
+        write_json(manifest_path(data), public, PUBLIC)
         if outputs.audit is not None and audit is not None:
             write_tables(new[outputs.audit], iter([audit]), PRIVATE)
         if outputs.run_record is not None:
-            write_json(new[outputs.run_record], run_record(numbers.release, record or {}, seed), PRIVATE)
+            private_record = run_record(numbers.release, public["files"], record or {}, seed)
+            write_json(new[outputs.run_record], private_record, PRIVATE)
         yield Staged(numbers, audit, [(file, path) for path, file in new.items()], overwrite=outputs.overwrite)
 
 
@@ -161,11 +166,11 @@ def refuse_form(outputs: Outputs, claim: Claim, crs: str | None) -> None:
         if file is not None and file.suffix.lower() not in {".parquet", ".csv"}:
             raise SettingsError("a release or audit file must end in .parquet or .csv")
     if outputs.geo and outputs.path.suffix.lower() != ".parquet":
-        raise SettingsError("--geo writes GeoParquet: the release must end in .parquet")
+        raise SettingsError("`geo` writes GeoParquet: the release must end in .parquet")
     if outputs.geo and crs is None:
-        raise SettingsError("--geo needs geography: this data came as grid cells without a CRS")
+        raise SettingsError("`geo` needs geography: this data came as grid cells without a CRS")
     if outputs.compact and claim.name != "k-anonymity":
-        raise SettingsError("--compact needs identical records: it goes with methods that claim k-anonymity")
+        raise SettingsError("`compact` needs identical records: it goes with methods that claim k-anonymity")
 
 
 def _compacted(release: Release) -> Release:

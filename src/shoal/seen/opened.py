@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from os import PathLike
 from typing import TYPE_CHECKING, Any, Protocol
 
 from shoal.claim import Claim
@@ -96,6 +97,8 @@ def open_release(release: str | Path | Release) -> SeenRelease:
     """
     if isinstance(release, Release):
         return _InMemory(release)
+    if not isinstance(release, str | PathLike):
+        raise CannotCheck("the release is neither a file nor a Release; the original comes first, then the release")
     file = open_release_file(release)
     return _InFile(file, read_manifest(file.path))
 
@@ -109,7 +112,7 @@ def foreign_header(
         frame = original.frame
         grid = Grid(frame.crs, frame.cell_m, frame.slot_s)
     elif options is None or not {"cell", "slot"} <= options.model_fields_set:
-        raise CannotCheck("the release does not say on which grid it is; give --crs, --cell and --slot")
+        raise CannotCheck("the release does not say on which grid it is; give `crs`, `cell` and `slot`")
     else:
         grid = Grid(crs or options.crs, options.cell, options.slot)
     return Header(grid, claim, claim.k, claim.tau_s, claim.epsilon_s)

@@ -10,6 +10,7 @@ from shoal.errors import SettingsError
 from shoal.run import LOCAL, Run
 from shoal.seen.findings import Findings
 from shoal.seen.opened import open_release
+from shoal.seen.recorded import recorded_reading
 from shoal.verifier.boxes import BoxSubject
 from shoal.verifier.points import PointSubject
 from shoal.verifier.subject import Asked, Given, Subject, open_stated
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from shoal.reading.options import ReadingRules, ReadOptions
     from shoal.release import Release
+    from shoal.seen.recorded import Recorded
     from shoal.traces import Traces
     from shoal.trajectories import Trajectories
 
@@ -40,6 +42,7 @@ def verify(
     tau: int | str | None = None,
     epsilon: int | str | None = None,
     audit: str | Path | pa.Table | None = None,
+    run_record: str | Path | None = None,
     options: ReadOptions | None = None,
     crs: str | None = None,
     claim: Claim | None = None,
@@ -56,8 +59,9 @@ def verify(
     fields may be given as keywords too (`tz="America/New_York"`), and, where the release itself does not say, `crs` and
     `claim`. `k` may ask for more than is claimed, not for less; `tau` and `epsilon` (seconds, or text such as "60min")
     ask for windows of that length and leakage up to that. With the private `audit` file truth and suppression are
-    checked too, and the noise of points. `suppressed` is the exact number of suppressed samples, if it is known (from
-    the private run record); if no number is stated, there are none. `exact` counts cover beyond k.
+    checked too, and the noise of points. Reading options that are not given come from the private `run_record`, which
+    is found by itself beside the release or the audit file. `suppressed` is the exact number of suppressed samples, if
+    it is known; if no number is stated, there are none. `exact` counts cover beyond k.
     Output: a `Verdict`; `CannotCheck` if no verdict is possible.
     Guarantee: `ok` only if the claim was checked and every check that could run passed; the messages name the checks
     that could not run. The verdict does not depend on the memory and threads of `run`. Claims other than identical
@@ -93,7 +97,9 @@ def verify(
         max_suppressed=max_suppressed,
         exact=exact,
     )
-    given = Given(original=original, options=_reading(options, reading), crs=crs, claim=claim)
+    recorded = recorded_reading(original, release, _reading(options, reading), run_record=run_record, audit=audit)
+    recorded.note(findings)
+    given = Given(original=original, options=recorded.options, crs=crs, claim=claim)
     subject = _SUBJECTS[seen.layout]
     subject.refuse(given, asked)
     with run.stage("reading the release"):
@@ -107,8 +113,19 @@ def verify(
         for name, step in case.steps():
             with run.stage(name):
                 step()
+        if findings.failures:
+            _note_options(findings, case, recorded)
     case.note_result()
     return Verdict.of(findings, opened.header.claim, case.shown())
+
+
+def _note_options(findings: Findings, case: Subject[Any], recorded: Recorded) -> None:
+    """Say that reading options may be what is wrong, after a failure, where nobody said which were used."""
+    hours = recorded.apart(*case.spans())
+    if hours is not None:
+        findings.note("shifted", hours=hours)
+    elif recorded.unsaid:
+        findings.note("options-missing")
 
 
 def _reading(options: ReadOptions | None, reading: ReadingRules) -> ReadOptions | None:
