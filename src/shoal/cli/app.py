@@ -18,6 +18,7 @@ from cyclopts.config import Dict
 
 import shoal
 from shoal.cli.panels import Rewritten
+from shoal.cli.stdin import with_stdin
 from shoal.errors import NaiveTimes, NotVerified, SettingsError, ShoalError
 from shoal.interrupt import heed_signals, signal_number
 from shoal.settings import InvalidSettings, nearest, with_flags
@@ -260,9 +261,9 @@ def main(arguments: list[str] | None = None) -> None:
     if arguments is None:
         heed_signals()
     try:
-        with warnings.catch_warnings():
+        with with_stdin(tokens) as told, warnings.catch_warnings():
             warnings.simplefilter("ignore", NaiveTimes)  # the notes on reading say it
-            code = app.meta(tokens, **_BARE) or 0
+            code = app.meta(told, **_BARE) or 0
     except BaseException as error:
         code = _failed(tokens, error)
     raise SystemExit(code)

@@ -21,6 +21,7 @@ __all__ = [
     "looks_like_data",
     "means",
     "number_of",
+    "numbered",
     "printable",
 ]
 
@@ -32,7 +33,18 @@ _TIERS: dict[str, tuple[frozenset[str], ...]] = {
         frozenset(
             {"event_time", "call_datetime", "ts", "epoch", "epoch_ms", "epoch_s", "time_ms", "time_s", "unix_time"}
             | {"unixtime", "timestamp_ms", "timestamp_s", "timestamp_utc", "time_utc", "utc_time", "datetime_utc"}
-            | {"gps_time", "gpstime", "device_time", "fix_time", "local_datetime", "recorded_at", "created_at", "tst"}
+            | {
+                "check_in_time",
+                "checkin_time",
+                "gps_time",
+                "gpstime",
+                "device_time",
+                "fix_time",
+                "local_datetime",
+                "recorded_at",
+                "created_at",
+                "tst",
+            }
             | {"timestamp(ms)", "timestamp(s)", "event_timestamp", "base_date_time", "date_time_utc", "event_datetime"}
         ),
         DATES,
@@ -232,7 +244,7 @@ class _Wanted:
         if not self.missing and not self.several:
             return
         if any(_DATA.fullmatch(name) for name in self.names):
-            raise _no_header(self.names, self.where)
+            raise _no_header(self.where)
         unclear = {role for role, _ in self.several}
         unclear |= {role for _, roles in self.missing for role in roles}
         said = [f"can't find {_listed([what for what, _ in self.missing])}"] if self.missing else []
@@ -284,10 +296,8 @@ def _exact(name: str, names: Sequence[str], role: str, where: str) -> str:
     alike = [n for n in names if n.strip().lower() == name.strip().lower()]
     if len(alike) == 1:
         return alike[0]
-    if (at := number_of(name, names)) is not None and names[at]:
-        return names[at]
     if any(_DATA.fullmatch(n) for n in names):
-        raise _no_header(names, where)
+        raise _no_header(where)
     raise ColumnsNotFound(
         f"{where}: can't find the column given for {role}; the columns are: {', '.join(_shown(names))}; "
         f'name one of them: `columns="{role}=…"`'
@@ -301,6 +311,16 @@ def number_of(name: str, names: Sequence[str]) -> int | None:
     (1, None)
     """
     return int(name) - 1 if _NUMBER.fullmatch(name) and int(name) <= len(names) else None
+
+
+def numbered(name: str, names: Sequence[str]) -> str:
+    """Return the name of a column that is given by its number, else the name as it is given.
+
+    >>> numbered("2", ["uid", "time"]), numbered("time", ["uid", "time"])
+    ('time', 'time')
+    """
+    at = number_of(name, names) if name not in names else None
+    return name if at is None else names[at]
 
 
 def looks_like_data(name: str) -> bool:
@@ -326,10 +346,10 @@ def _plain_words(tier: frozenset[str]) -> frozenset[str]:
     return frozenset(map(plain_name, tier))
 
 
-def _no_header(names: Sequence[str], where: str) -> ColumnsNotFound:
+def _no_header(where: str) -> ColumnsNotFound:
     return ColumnsNotFound(
         f"{where}: the first line seems to hold data, not names; add a line of column names, or give the columns by "
-        f'their numbers, 1 to {len(names):,}, e.g. `columns="user=1,time=2,lat=3,lng=4"` (`user=@file` or '
+        'their numbers, e.g. `columns="user=1,time=2,lat=3,lng=4"` (`user=@file` or '
         "`user=@folder` if the user is the name of the file or of its folder)"
     )
 

@@ -19,7 +19,7 @@ from shoal.reading.times import LAST_MS, LOCAL, NUMBER, ZONED
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["NO_DATES", "Dates", "check_time_format", "odd_sql", "survey", "told_sql"]
+__all__ = ["NO_DATES", "Dates", "check_time_format", "odd_sql", "shaped_sql", "survey", "told_sql"]
 
 _MOST_SHAPES = 5_000
 _BLANKS = "\u00a0\u2007\u2009\u202f\u3000\t"
@@ -42,7 +42,7 @@ class Dates:
     notes: tuple[str, ...] = ()
 
     def sql(self, query: str, engine: Any) -> str:
-        """Return the query with times and kinds of odd texts filled in."""
+        """Return a query with times and kinds of odd texts filled in; it has the columns odd and shape."""
         if not self.formats:
             return query
         ways = list(dict.fromkeys(self.formats.values()))
@@ -52,7 +52,7 @@ class Dates:
         kind = " ".join(f"WHEN {i} THEN {kind}" for i, (_, kind) in enumerate(ways))
         return (
             f"SELECT u, CAST(CASE way {kind} ELSE kind END AS UTINYINT) AS kind, CASE way {ms} ELSE ms END AS ms, a, b "  # noqa: S608
-            f"FROM ({query}) AS q LEFT JOIN shapes ON {_shape('odd')} = shapes.shape"
+            f"FROM ({query}) AS q LEFT JOIN shapes ON q.shape = shapes.shape"
         )
 
 
@@ -69,6 +69,12 @@ def odd_sql(raw: str, kind: str, ms: str, *, by_size: bool) -> str:
         f"OR {ms} BETWEEN 197000000000 AND 210000000000))"
     )
     return f"CASE WHEN {ms} IS NULL{number if by_size else ''} THEN {raw} END"
+
+
+def shaped_sql(query: str) -> str:
+    """Return a query with odd texts without blanks at their ends, and their shapes beside them."""
+    inner = f"SELECT u, kind, ms, a, b, oa, ob, {_clean('odd')} AS odd FROM ({query})"  # noqa: S608
+    return f"SELECT *, translate(odd, '012345678', '999999999') AS shape FROM ({inner})"  # noqa: S608
 
 
 def told_sql(text: str, time_format: str) -> tuple[str, int]:
@@ -110,14 +116,14 @@ def check_time_format(time_format: str) -> str:
 
 
 def survey(engine: Any, query: str, where: str, time_format: str | None, *, by_size: bool) -> Dates:
-    """Decide how the odd texts of a query (kind, ms, odd) are read, from all of them.
+    """Decide how the odd texts of a query (kind, ms, odd, shape) are read, from all of them.
 
     Raises InputError where two readings are possible, where no single one fits, and where a zone's abbreviation or a
     number could mean several things. The message describes the readings and says what to type for each.
     """
     digits = by_size and _are_dates(engine, query, where)
     notes = [_DIGITS_NOTE] if digits else []
-    counted = f"SELECT {_shape('odd')} AS shape, count(*) AS n FROM ({query}) WHERE odd IS NOT NULL GROUP BY 1"  # noqa: S608
+    counted = f"SELECT shape, count(*) AS n FROM ({query}) WHERE odd IS NOT NULL GROUP BY 1"  # noqa: S608
     most = f"ORDER BY n DESC, shape LIMIT {_MOST_SHAPES}"
     texts = [row[0] for row in engine.execute(f"SELECT shape FROM ({counted}) {most}").fetchall()]  # noqa: S608
     shapes = {text: shape for text in texts if len(text) <= 60 and (shape := shape_of(text)) is not None}
@@ -154,7 +160,7 @@ def _order(engine: Any, query: str, where: str, unclear: Mapping[str, Shape]) ->
     )
     masks = engine.execute(
         f"SELECT DISTINCT family, CASE family {fits} END FROM ({query}) AS q "  # noqa: S608
-        f"JOIN (VALUES {rows}) AS v(shape, family) ON {_shape('odd')} = v.shape"
+        f"JOIN (VALUES {rows}) AS v(shape, family) ON q.shape = v.shape"
     ).fetchall()
     possible = {order for family in families for order, _ in family}
     for family, mask in masks:
@@ -187,7 +193,7 @@ def _are_dates(engine: Any, query: str, where: str) -> bool:
     counts = engine.execute(
         f"SELECT count(*), count(*) FILTER ({number} AND ms BETWEEN {low * 1000} AND {high * 1000}), "  # noqa: S608
         f"count(*) FILTER ({number} AND d IS NOT NULL AND {_COMPACT} AND ({_compact_day()})) "
-        f"FROM (SELECT kind, ms, {_digits()} AS d FROM ({query})) WHERE {number}"
+        f"FROM (SELECT kind, ms, {_DIGITS} AS d FROM ({query})) WHERE {number}"
     ).fetchall()[0]
     numbers, serial, compact = (int(count) for count in counts)
     if serial and 10 * serial >= 9 * numbers:
@@ -204,9 +210,7 @@ def _are_dates(engine: Any, query: str, where: str) -> bool:
     return compact > 0
 
 
-def _digits() -> str:
-    """Return SQL for an odd text of digits only, without blanks."""
-    return f"CASE WHEN regexp_full_match({_clean('odd')}, '[0-9]{{8,14}}') THEN {_clean('odd')} END"
+_DIGITS = "CASE WHEN shape IN ('99999999', '999999999999', '99999999999999') THEN odd END"
 
 
 def _compact_day() -> str:
@@ -216,13 +220,12 @@ def _compact_day() -> str:
 
 
 def _parsed(way: str) -> str:
-    return f"try_strptime({_clean('odd')}, {text_literal(way)})"
+    return f"try_strptime(odd, {text_literal(way)})"
 
 
 def _clean(text: str) -> str:
     """Return SQL for a text with plain blanks, none at its ends."""
-    return f"trim(translate({text}, '{_BLANKS}', '{' ' * len(_BLANKS)}'))"
-
-
-def _shape(text: str) -> str:
-    return f"translate({_clean(text)}, '0123456789', '9999999999')"
+    others = f"trim(translate({text}, '{_BLANKS}', '{' ' * len(_BLANKS)}'))"
+    return (
+        f"CASE WHEN strlen({text}) = length({text}) AND NOT contains({text}, '\t') THEN trim({text}) ELSE {others} END"
+    )

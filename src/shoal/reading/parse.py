@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import ColumnsNotFound, InputError, TooLarge
-from shoal.reading.columns import FROM_PATH, Columns, find_cell_columns, find_columns
+from shoal.reading.columns import FROM_PATH, Columns, find_cell_columns, find_columns, numbered
 from shoal.reading.dates import odd_sql, told_sql
 from shoal.reading.engine import quoted, text_literal
-from shoal.reading.odd import PLAIN, Odd, Part, digits_sql, has_odd_numbers, joined_sql, survey_odd
+from shoal.reading.odd import PLAIN, Odd, Part, digits_sql, has_odd_numbers, joined_sql, not_plain_sql, survey_odd
 from shoal.reading.paths import path_sql, with_path
 from shoal.reading.places import DECODED, decoder_of, point_sql, trips_sql
 from shoal.reading.shapes import ORDERS
@@ -99,7 +99,7 @@ def parse(
         kinds.add(kind_of_time)
         if once and files[0].kind == "csv":
             engine.execute(f"CREATE TEMP TABLE part_{number} AS {part.query}")
-            part = replace(part, query=f"SELECT * FROM part_{number}")  # noqa: S608  our own names
+            part = replace(part, query=f"SELECT * FROM part_{number}", check=None)  # noqa: S608  our own names
         parts.append(part)
     if known is None:
         where = sources[0].name if len(sources) == 1 else f"{len(sources):,} files"
@@ -148,10 +148,12 @@ def rejected_rows(engine: Any, sources: Sequence[Source], *, first: bool = False
 
 def _group(engine: Any, files: list[Source], options: ReadOptions, number: int) -> _Group:
     table, sql_names, types = _table(engine, files)
+    every = files[0].columns or tuple(sql_names)  # also columns whose names stand twice
+    given = {role: numbered(name, every) for role, name in options.columns.items()}
     geo, name = files[0].geo, files[0].name
     columns = find_columns(
         list(sql_names),
-        options.columns,
+        given,
         name,
         has_cells=options.cells is not None,
         geometry=geo.column if geo is not None and geo.column in sql_names else None,
@@ -226,7 +228,9 @@ def _select(group: _Group, options: ReadOptions, where: str, *, text_users: bool
     odd = "NULL::VARCHAR" if by_size is None else odd_sql("raw", "kind", "ms", by_size=by_size)
     oa, ob = (f"CASE WHEN {n} IS NULL THEN t{n} END::VARCHAR" for n in "ab")
     columns = f"u, kind, ms, a, b, {odd} AS odd, {oa} AS oa, {ob} AS ob"
-    return Part(f"SELECT {columns} FROM ({inner})", roles, by_size, has_odd=True), kind  # noqa: S608
+    # Text that is read only once, as it is streamed, is looked over quickly before.
+    check = not_plain_sql(table, raw) if by_size is not None and texts == ["NULL", "NULL"] else None
+    return Part(f"SELECT {columns} FROM ({inner})", roles, by_size, has_odd=True, check=check), kind  # noqa: S608
 
 
 def _base_type(name: str) -> str:
