@@ -211,7 +211,7 @@ SHAPES = [
         "T-Drive, without being told",
         "1.txt",
         "1,2008-02-02 15:36:08,116.51172,39.92123\n",
-        says=("add a line of column names", NUMBERS, "`user=@file`"),
+        says=("add a line of column names", NUMBERS, "user=@file"),
     ),
     Shape(
         "Porto taxis",

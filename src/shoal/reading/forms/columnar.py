@@ -28,6 +28,7 @@ def bring_columnar(source: str, folder: Path) -> list[Path]:
             batches = (reader.get_batch(i) for i in range(reader.num_record_batches)) if is_file else reader
             with pq.ParquetWriter(target, reader.schema, compression="lz4") as writer:
                 for batch in batches:
+                    batch.validate(full=True)
                     writer.write_batch(batch)
     except (pa.ArrowException, OSError, ValueError):
         raise UnreadableFile(f"{path.name}: not a whole Arrow file (Feather version 2); write it again") from None
