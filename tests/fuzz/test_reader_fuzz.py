@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
+import json
+import lzma
 import shutil
 import tempfile
+from datetime import datetime
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
 from shoal.run import Run
 from tests.draws import examples
+from tests.shapes import packed, sheet, table
 
 SECRET = "s3cr3t"
 LINES = [
@@ -91,8 +97,29 @@ def test_mutated_gzip(data):
     read_or_refuse(data, "a.csv.gz")
 
 
+ROWS = {"uid": [SECRET, "b"], "time": [1_772_352_000, None], "lat": [39.9, 39.8], "lng": [116.4, 116.5]}
+FORMS = {
+    "a.zip": packed({"a.csv": CSV, "b/c.csv": CSV}),
+    "a.xlsx": sheet(["uid", "time", "lat", "lng"], [SECRET, datetime(2026, 3, 1, 8), 39.9, 116.4]),
+    "a.arrow": table("stream", **ROWS),
+    "a.feather": table("file", **ROWS),
+    "a.json": json.dumps([dict(zip(ROWS, row, strict=True)) for row in zip(*ROWS.values(), strict=True)]).encode(),
+    "a.csv.xz": lzma.compress(CSV),
+    "a.csv.bz2": bz2.compress(CSV),
+    "a.txt": CSV.replace(b",", b"|"),
+    "a.plt": b"1\n2\n3\n4\n5\n6\n39.906631,116.385564,0,492,39745.1,2008-10-24,02:53:04\n",
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+@examples(40)
+@given(st.data())
+def test_mutated_forms(name, data):
+    read_or_refuse(data.draw(mutated(FORMS[name], [*TOKENS, b"PK", b"[", b"{"])), name)
+
+
 @examples(60)
-@given(st.binary(max_size=200), st.sampled_from(["a.csv", "a.tsv", "a.parquet", "a.csv.gz", "a.csv.zst"]))
+@given(st.binary(max_size=200), st.sampled_from(["a.csv", "a.tsv", "a.parquet", "a.csv.gz", "a.csv.zst", *FORMS]))
 def test_any_bytes(data, name):
     read_or_refuse(data, name)
 

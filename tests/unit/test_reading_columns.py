@@ -84,3 +84,69 @@ def test_cells_file():
     assert find_cell_columns(["id", "lat", "lng", "date"], "c.csv") == {"id": "id", "lat": "lat", "lng": "lng"}
     with pytest.raises(ColumnsNotFound, match="lng"):
         find_cell_columns(["id", "lat"], "c.csv")
+
+
+USERS = {
+    "id,user_id": "user_id",
+    "id,msisdn,imei": "msisdn",
+    "uid,trip_id": "uid",
+    "uid,id": "uid",
+    "uid,venue_id,route_id": "uid",
+    "customer_id,phone_number": "customer_id",
+    "vehicle_id,trip_id": "vehicle_id",
+    "id,cell_id": "id",
+    "_id,UserID": "UserID",
+    "id,customer": None,
+    "id,vehicle_id": None,
+    "id,name": None,
+    "id,passengerRef": None,
+    "id,trip_id": None,
+    "uid,customer_ref": None,
+    "uid,device_id": None,
+    "vehicle_id,driver_id": None,
+    "user_id,msisdn": None,
+    "UID,uid": None,
+    "trip_id": None,
+    "session": None,
+    "bike_id": None,
+    "customer_code_key": None,
+    "row_id": None,
+}
+
+
+@pytest.mark.parametrize(("names", "expected"), USERS.items(), ids=USERS)
+def test_a_row_or_a_trip_is_never_taken_for_the_person(names, expected):
+    names = [*names.split(","), "datetime", "lat", "lng"]
+    if expected is not None:
+        assert find_columns(names, {}, "a.csv").of["user"] == expected
+        return
+    with pytest.raises(ColumnsNotFound, match='columns="') as caught:
+        find_columns(names, {}, "a.csv")
+    assert "user=" in str(caught.value)
+    told = find_columns(names, {"user": names[0]}, "a.csv")
+    assert told.of["user"] == names[0], "what is told is taken"
+
+
+def test_everything_that_is_missing_is_said_at_once_with_what_was_found():
+    with pytest.raises(ColumnsNotFound) as caught:
+        find_columns(["id", "customer", "Zeit", "where"], {}, "a.csv")
+    said = str(caught.value)
+    assert "can't find columns for the place" in said
+    assert "several columns could be the user: id, customer" in said
+    assert '`columns="time=Zeit,user=…,lat=…,lng=…"`' in said
+
+
+@pytest.mark.parametrize(
+    ("names", "given", "expected"),
+    [
+        ("uid,date,time,lat,lng", {}, {"date": "date", "time": "time"}),
+        ("uid,date,time,timestamp,lat,lng", {}, {"time": "timestamp"}),
+        ("uid,Fecha,Hora,lat,lng", {}, {"date": "Fecha", "time": "Hora"}),
+        ("uid,fecha,lat,lng", {}, {"time": "fecha"}),
+        ("uid,d1,t1,lat,lng", {"date": "d1", "time": "t1"}, {"date": "d1", "time": "t1"}),
+        ("uid,date,time,lat,lng", {"time": "time"}, {"time": "time"}),
+    ],
+)
+def test_date_and_time_of_day_in_two_columns(names, given, expected):
+    found = find_columns(names.split(","), given, "a.csv").of
+    assert {role: found[role] for role in ("date", "time") if role in found} == expected

@@ -228,3 +228,29 @@ def test_what_is_piped_is_read_by_its_first_bytes(piped, tmp_path, monkeypatch):
 def test_nothing_is_copied_without_a_hyphen():
     with with_stdin(["inspect", "a.csv"]) as told:
         assert told == ["inspect", "a.csv"]
+
+
+def test_lines_that_are_not_utf8_are_dropped_with_a_note(tmp_path):
+    rows = csv(*(f"a,{i},39.9,116.4" for i in range(60_000))).encode()
+    (tmp_path / "late.csv").write_bytes(rows + "Jürgen,7,39.9,116.4\n".encode("cp1252"))
+    traces = shoal.read_traces(tmp_path / "late.csv")
+    assert traces.account.dropped == {"not a row of the table": 1}
+    assert any("not UTF-8 and were dropped" in note for note in traces.account.notes)
+    told = shoal.read_traces(tmp_path / "late.csv", encoding="cp1252")
+    assert told.labels.to_pylist() == ["Jürgen", "a"]
+
+
+def test_several_sheets_need_the_same_columns(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    for name, header in (("same.xlsx", "lng"), ("other.xlsx", "lon")):
+        book = openpyxl.Workbook()
+        book.active.append(["uid", "time", "lat", "lng"])
+        book.active.append(["a", datetime(2012, 4, 3), 39.9, 116.4])
+        book.create_sheet()
+        second = book.create_sheet()
+        second.append(["uid", "time", "lat", header])
+        second.append(["b", datetime(2012, 4, 3), 39.9, 116.4])
+        book.save(tmp_path / name)
+    assert shoal.read_traces(tmp_path / "same.xlsx").labels.to_pylist() == ["a", "b"]
+    with pytest.raises(InputError, match="several sheets"):
+        shoal.read_traces(tmp_path / "other.xlsx")

@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from shoal.errors import SettingsError
 from shoal.reading.options import ReadOptions
 from shoal.reading.times import LAST_MS, zone
 from tests.people import read_events
@@ -157,3 +158,63 @@ def test_typed_timestamps(kind):
 
 def test_dates_are_midnights():
     assert epoch(pa.array([NOON // 86_400_000], pa.date32()))[0] == [NOON - 12 * 3_600_000]
+
+
+@pytest.mark.parametrize(
+    ("tz", "hours"), [("+02:00", 2), ("UTC+2", 2), ("-0330", -3.5), ("UTC-03:30", -3.5), ("+00:00", 0), ("UTC+14", 14)]
+)
+def test_a_fixed_offset_is_a_zone(tz, hours):
+    assert epoch(["2026-03-01 13:00:00"], tz=tz)[0] == [NOON + 3_600_000 - round(hours * 3_600_000)]
+    assert epoch(["2026-03-01 13:00:00Z"], tz=tz)[0] == [NOON + 3_600_000]
+
+
+@pytest.mark.parametrize("tz", ["GMT+2", "UTC+15", "CEST", "+2:75", "Mars/Olympus"])
+def test_what_is_no_zone_is_refused(tz):
+    with pytest.raises(SettingsError, match="tz: "):
+        ReadOptions(tz=tz)
+
+
+@pytest.mark.parametrize("text", ["2026-03-01 12:00:00 Europe/Paris", "2026-03-01 12:00:00 foo"])
+def test_names_of_zones_in_texts_are_not_read(text):
+    assert epoch(["2026-03-01T12:00:00Z", text])[0] == [NOON, None]
+
+
+@pytest.mark.parametrize(
+    "form", ["%H:%M", "%d.%m.%Y %I:%M", "%d.%m.%Y %H:%M %p", "%Y-%m-%d %Q", "%Y-%Y-%m-%d", "%d.%m.%Y%Z", ""]
+)
+def test_formats_that_give_no_time_are_refused(form):
+    with pytest.raises(SettingsError, match="time_format: "):
+        ReadOptions(time_format=form)
+
+
+PLACES = {
+    "52,5163": 52.5163,
+    "39.9N": 39.9,
+    "N 39.9": 39.9,
+    "39.9 S": -39.9,
+    "39°54'27.36\"N": 39.9076,
+    "39°54.456′S": -39.9076,
+    "1 5": None,
+    "39° 54′ 27.36″ N": 39.9076,
+    "39.9E": None,
+    "39.9O": None,
+    "-39.9S": None,
+    "39°61'N": None,
+    "39,9,1": None,
+    "12:30": None,
+    "39.9NN": None,
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), PLACES.items(), ids=PLACES)
+def test_latitudes_as_people_write_them(text, expected):
+    table = pa.table({"uid": [1, 1], "time": [0, 60], "lat": ["1.0", text], "lng": [2.0, 2.0]})
+    lat = read_events(table, ReadOptions()).lat[1:]
+    assert lat.tolist() == ([] if expected is None else [pytest.approx(expected, abs=1e-9)])
+
+
+def test_commas_in_metres_are_not_guessed():
+    table = pa.table({"uid": [1, 1], "time": [0, 60], "x": ["441,234", "441 234"], "y": [2.0, 2.0]})
+    events = read_events(table, ReadOptions(crs="EPSG:32650"))
+    assert len(events) == 1
+    assert any("thousands or decimals" in note for note in events.account.notes)

@@ -15,6 +15,7 @@ from shoal.errors import UnreadableFile
 from shoal.folders import private_folder
 from shoal.progress import SILENT
 from shoal.reading.forms import bringer_of_ending, bringer_of_scheme
+from shoal.reading.paths import stem
 from shoal.reading.sources import Source, expand, look_at
 from shoal.reading.texts import Repair, rewrite
 from shoal.stores.addresses import address_of, scheme_of, shown
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Arrivals", "arrivals"]
 
+_FOLDERS = 2  # whose names may tell the user: GeoLife has 000/Trajectory/…
 _DEPTH = 2  # a .zip may hold .xlsx or .xz, but those hold no further ones
 
 
@@ -66,7 +68,7 @@ class Arrivals:
         """Return the sources of one file; what is packed inside a file is opened as well, but no further."""
         bringer = bringer_of_ending(path.name)
         if bringer is not None and depth < _DEPTH:
-            return self._bring(str(path), name, bringer, depth + 1)
+            return self._bring(str(path), name, bringer, self._inside(path), depth + 1)
         source = look_at(path, self.options)
         if source.repair is not None:
             source = self._repaired(source, path)
@@ -74,8 +76,7 @@ class Arrivals:
 
     def _repaired(self, source: Source, path: Path) -> Source:
         """Return a text that was written anew, since the engine can't read it as it is."""
-        target = self._inside() / path.parent.name / f"{path.name.split('.')[0]}{_text_ending(path.name)}"
-        target.parent.mkdir(mode=0o700)
+        target = self._inside(path) / f"{stem(path.name)}{_text_ending(path.name)}"
         with pa.input_stream(path, compression="detect") as stream:
             rewrite(stream, target, source.repair or Repair(), path.name)
         options = None if self.options is None else self.options.model_copy(update={"encoding": "utf-8"})
@@ -87,21 +88,22 @@ class Arrivals:
         if fetcher is None:
             raise UnreadableFile(f"{scheme_of(address)}:// addresses can't be read; name a file")
         with self.progress.stage("fetch") as advance:
-            return self._bring(address, shown(address), partial(fetcher, advance=advance), 0)
+            return self._bring(address, shown(address), partial(fetcher, advance=advance), self._inside(), 0)
 
-    def _inside(self) -> Path:
-        """Return a new folder inside the private one."""
+    def _inside(self, path: Path | None = None) -> Path:
+        """Return a new folder inside the private one; it ends as that of the file, since folders may tell the user."""
         if self.folder is None:
             self.folder = self.stack.enter_context(private_folder(self.parent))
-        inside = self.folder / str(len(self.brought))
-        inside.mkdir(mode=0o700)
+        parents = [] if path is None else path.absolute().parts[1:-1][-_FOLDERS:]
+        inside = self.folder.joinpath(str(len(self.brought)), *parents)
+        inside.mkdir(parents=True, mode=0o700)
         self.brought.append(inside)
         return inside
 
-    def _bring(self, source: str, name: str, bringer: Bringer, depth: int) -> list[Source]:
-        """Bring one input, and return its sources under its own name."""
+    def _bring(self, source: str, name: str, bringer: Bringer, folder: Path, depth: int) -> list[Source]:
+        """Bring one input into a folder, and return its sources under its own name."""
         try:
-            files = bringer(source, self._inside())
+            files = bringer(source, folder)
         except OSError:
             raise UnreadableFile(f"{name}: can't be opened, or its compression is damaged") from None
         several = len(files) > 1 and scheme_of(source) is not None

@@ -349,8 +349,8 @@ def _plain_words(tier: frozenset[str]) -> frozenset[str]:
 def _no_header(where: str) -> ColumnsNotFound:
     return ColumnsNotFound(
         f"{where}: the first line seems to hold data, not names; add a line of column names, or give the columns by "
-        'their numbers, e.g. `columns="user=1,time=2,lat=3,lng=4"` (or user=@file, user=@folder, if the user is the '
-        "name of the file or of its folder)"
+        'their numbers, e.g. `columns="user=1,time=2,lat=3,lng=4"`; if each '
+        'file or folder is one user: `columns="user=@file,…"` or `columns="user=@folder,…"`'
     )
 
 

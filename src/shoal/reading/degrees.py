@@ -11,12 +11,12 @@ _MINUS = "−–"
 def odd_number_sql(text: str, role: str) -> str:
     """Return SQL for the number in a text that is none for the engine; NULL if it can't be read safely.
 
-    Blanks within a number are left out. In degrees a comma is a decimal comma (`52,5163`), since a degree has no
-    thousands; in metres (x, y) a comma is not read. A hemisphere must fit the axis: O, which is west in French and
-    east in German, is not read.
+    Blanks within a number of metres are left out; in degrees they could separate minutes, and are not read. In degrees
+    a comma is a decimal comma (`52,5163`), since a degree has no thousands; in metres (x, y) a comma is not read. A
+    hemisphere must fit the axis: O, which is west in French and east in German, is not read.
     """
-    bare = f"translate(upper({text}), '{_BLANKS}{_MINUS}º', '{' ' * len(_BLANKS)}--°')"
-    bare = f"replace({bare}, ' ', '')"
+    spaced = f"translate(upper({text}), '{_BLANKS}{_MINUS}º', '{' ' * len(_BLANKS)}--°')"
+    bare = f"replace({spaced}, ' ', '')"
     if role not in {"lat", "lng"}:
         return f"TRY_CAST(CASE WHEN regexp_full_match({bare}, '[+-]?\\d+([.]\\d*)?') THEN {bare} END AS DOUBLE)"
     sides = "NS" if role == "lat" else "EW"
@@ -26,7 +26,8 @@ def odd_number_sql(text: str, role: str) -> str:
     sign = f"CASE WHEN contains({bare}, '{sides[1]}') THEN -1 ELSE 1 END"
     number = f"TRY_CAST(regexp_extract({point}, '[+-]?\\d+([.]\\d*)?') AS DOUBLE)"
     return (
-        f"CASE WHEN {signed} THEN {number} WHEN {sided} THEN {sign} * {number} "
+        f"CASE WHEN regexp_matches({spaced}, '[0-9] +[0-9]') THEN NULL "
+        f"WHEN {signed} THEN {number} WHEN {sided} THEN {sign} * {number} "
         f"WHEN contains({bare}, '°') THEN {_sexagesimal(point, sides, sign)} END"
     )
 

@@ -109,7 +109,8 @@ def parse(
     kind = int(kinds.pop()) if len(kinds) == 1 and kinds <= _ONE_KIND and not odd.dates.formats else None
     ignored = tuple(dict.fromkeys(name for _, group in groups for name in group.columns.ignored))
     decoders = tuple(group.decoder for _, group in groups if group.decoder is not None)
-    notes = tuple(dict.fromkeys((*(note for source in sources for note in source.notes), *odd.notes)))
+    encoding = _encoding_note(engine, sources) if once else []
+    notes = tuple(dict.fromkeys((*(note for source in sources for note in source.notes), *encoding, *odd.notes)))
     query = " UNION ALL ".join(odd.filled(part, engine) for part in parts)
     return Parsed(query, groups[0][1].columns, ignored, text_users, kind, odd, notes, decoders)
 
@@ -144,6 +145,16 @@ def rejected_rows(engine: Any, sources: Sequence[Source], *, first: bool = False
     (found,) = engine.execute(f"SELECT {what} FROM reject_errors").fetchall()[0]  # noqa: S608
     # The caller takes one line of names for granted.
     return int(found) - sources[0].skip + (not sources[0].header) if first and found else int(found)
+
+
+def _encoding_note(engine: Any, sources: Sequence[Source]) -> list[str]:
+    """Return a note if lines were dropped since they are not UTF-8."""
+    if all(source.kind != "csv" for source in sources):
+        return []
+    wanted = "SELECT count(*) FROM reject_errors WHERE error_type = 'INVALID ENCODING'"
+    if not engine.execute(wanted).fetchall()[0][0]:
+        return []
+    return ['some lines are not UTF-8 and were dropped; if that is wrong, give the encoding, e.g. `encoding="cp1252"`']
 
 
 def _group(engine: Any, files: list[Source], options: ReadOptions, number: int) -> _Group:

@@ -2,7 +2,8 @@
 
 A *bringer* is a function `bring(source, folder)`. It reads a file (or what an address such as `s3://…` names) and
 writes one or several files, text in UTF-8 or Parquet, into a private folder. It returns their paths. Nothing of the
-input is written anywhere else. A new kind is one module here and one line in a table below.
+input is written anywhere else. The names of files and folders stay, since they may tell the user. A new kind is one
+module here and one line in a table below.
 """
 
 from __future__ import annotations
@@ -10,13 +11,14 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, cast
 
+from shoal.errors import UnreadableFile
 from shoal.stores.addresses import DATABASES, OBJECTS, scheme_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
+    from pathlib import Path, PurePosixPath
 
-__all__ = ["ENDINGS", "SCHEMES", "Bringer", "Fetcher", "bringer_of_ending", "bringer_of_scheme"]
+__all__ = ["ENDINGS", "SCHEMES", "Bringer", "Fetcher", "bringer_of_ending", "bringer_of_scheme", "new_file"]
 
 # Modules are named, not imported: some need libraries that are heavy or optional.
 ENDINGS = {
@@ -70,6 +72,19 @@ def bringer_of_ending(name: str) -> Bringer | None:
 def bringer_of_scheme(source: str) -> Fetcher | None:
     """Return the bringer for an address such as `s3://…`, or None if `source` is no address that is known."""
     return cast("Fetcher | None", _load(SCHEMES.get(scheme_of(source) or "")))
+
+
+def new_file(folder: Path, name: PurePosixPath) -> Path:
+    """Return where a file of this name goes inside a folder; folders are made, and nothing can lead out of it.
+
+    Raises UnreadableFile if a file of that name is there already.
+    """
+    parts = [part for part in name.parts if part.strip("./")]
+    target = folder.joinpath(*parts)
+    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if target.exists():
+        raise UnreadableFile(f"{target.name}: two files have this name; unpack them and name the folder")
+    return target
 
 
 def _load(name: str | None) -> object:

@@ -14,7 +14,7 @@ import pyarrow as pa
 from shoal.errors import TooLarge, UnreadableFile
 from shoal.reading.columns import means
 from shoal.reading.forms.json_stream import JsonStream
-from shoal.reading.forms.rows import RowWriter, as_rows
+from shoal.reading.forms.rows import RowWriter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,7 +39,7 @@ def bring_geojson(source: str, folder: Path) -> list[Path]:
     Raises UnreadableFile for what is no GeoJSON, and for areas and lines without times.
     """
     path = Path(source)
-    target = as_rows(path, folder)
+    target = folder / f"{path.stem}.parquet"
     known = _Known(path.name)
     while not _write(path, target, known):
         target.unlink()

@@ -9,7 +9,7 @@ from xml.parsers import expat
 import pyarrow as pa
 
 from shoal.errors import UnreadableFile
-from shoal.reading.forms.rows import RowWriter, as_rows
+from shoal.reading.forms.rows import RowWriter
 
 if TYPE_CHECKING:
     from typing import BinaryIO
@@ -28,7 +28,7 @@ def bring_gpx(source: str, folder: Path) -> list[Path]:
     which GPX does not have and which could name other files or unfold without end.
     """
     path = Path(source)
-    target = as_rows(path, folder)
+    target = folder / f"{path.stem}.parquet"
     with path.open("rb") as file, RowWriter(target, _SCHEMA) as rows:
         _Reader(path.name, rows).read(file)
     return [target]

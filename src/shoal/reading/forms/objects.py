@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from shoal.errors import OutputError, TooLarge, UnreadableFile
 from shoal.memory import human_bytes
 from shoal.reading.engine import DISK_FULL
-from shoal.reading.forms import bringer_of_ending
+from shoal.reading.forms import new_file
 from shoal.reading.sources import is_data
 from shoal.stores.addresses import shown
 from shoal.stores.objects import Bucket, Stored, copied_from, opened_bucket
@@ -40,18 +40,15 @@ def bring_objects(source: str, folder: Path, advance: Callable[[float], None]) -
                 "disk; make room, or choose another `work_dir`"
             )
         files: list[Path] = []
-        for number, one in enumerate(found):
-            inside = folder / str(number)
-            inside.mkdir(mode=0o700)
-            target = inside / PurePosixPath(one.path).name
+        for one in found:
+            target = new_file(folder, PurePosixPath(one.path))
             try:
                 copied_from(bucket, one.path, target, advance)
             except OSError as error:
                 if error.errno == errno.ENOSPC:
                     raise OutputError(DISK_FULL) from None
                 raise
-            bringer = bringer_of_ending(target.name)
-            files += [target] if bringer is None else bringer(str(target), inside)
+            files.append(target)
     return files
 
 

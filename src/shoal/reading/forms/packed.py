@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from shoal.errors import TooLarge, UnreadableFile
+from shoal.reading.forms import new_file
 
 __all__ = ["bring_members", "bring_unpacked", "copy_unpacked"]
 
@@ -21,7 +22,7 @@ _MAX_MEMBERS = 100_000
 def bring_unpacked(source: str, folder: Path) -> list[Path]:
     """Unpack a file such as `events.csv.bz2` or `events.csv.xz`, and return the path of the text."""
     path = Path(source)
-    target = _inside(folder, path.parent.name) / path.stem
+    target = folder / path.stem
     opener = lzma.open if path.suffix.lower() == ".xz" else bz2.open
     try:
         with opener(path, "rb") as packed:
@@ -34,7 +35,7 @@ def bring_unpacked(source: str, folder: Path) -> list[Path]:
 def bring_members(source: str, folder: Path) -> list[Path]:
     """Unpack the data files in a .zip, and return their paths in the order of their names.
 
-    Each goes into a folder of its own, under the last two parts of its name, so that no name can lead elsewhere.
+    Each keeps its whole name, since folders may tell the user; no name can lead elsewhere.
     """
     from shoal.reading.sources import is_data, without_rare
 
@@ -56,10 +57,10 @@ def bring_members(source: str, folder: Path) -> list[Path]:
             if len(members) > _MAX_MEMBERS:
                 raise TooLarge(f"{path.name}: more than {_MAX_MEMBERS:,} files in it; unpack it and name the folder")
             left, found = max(64 * _PART, _MAX_RATIO * size), []
-            for i, (name, inner) in enumerate(members.items()):
+            for name, inner in members.items():
                 if packed.getinfo(name).flag_bits & 1:
                     raise UnreadableFile(f"{path.name}: it needs a password; unpack it first")
-                target = _inside(folder / str(i), inner.parent.name) / inner.name
+                target = new_file(folder, inner)
                 with packed.open(name) as member:
                     left -= copy_unpacked(member, target, size, path.name, most=left)
                 found.append(target)
@@ -83,10 +84,3 @@ def copy_unpacked(packed: IO[bytes], target: Path, size: int, name: str, *, most
 
 def _hidden(inner: PurePosixPath) -> bool:
     return any(part.startswith((".", "_")) and part.strip(".") != "" for part in inner.parts)
-
-
-def _inside(folder: Path, name: str) -> Path:
-    """Return a new folder with this name (the user may be told by it) inside a folder."""
-    inside = folder / (name if name.strip(".") and "/" not in name else "files")
-    inside.mkdir(parents=True, mode=0o700)
-    return inside

@@ -27,9 +27,7 @@ def bring_records(source: str, folder: Path) -> list[Path]:
     out. Cost: the file is read twice, and only one record is held at a time.
     """
     path = Path(source)
-    inside = folder / (path.parent.name or "files")
-    inside.mkdir(mode=0o700)
-    target = inside / f"{path.stem}.csv"
+    target = folder / f"{path.stem}.csv"
     columns: dict[str, None] = {}
     for record in _records(path):
         columns.update(dict.fromkeys(record))

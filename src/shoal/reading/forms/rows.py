@@ -10,16 +10,9 @@ import pyarrow.parquet as pq
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["RowWriter", "as_rows"]
+__all__ = ["RowWriter"]
 
 _BATCH = 1 << 14
-
-
-def as_rows(path: Path, folder: Path) -> Path:
-    """Return where the rows of a file go: its name and that of its folder stay, since they may tell the user."""
-    inside = folder / (path.parent.name or "files")
-    inside.mkdir(mode=0o700)
-    return inside / f"{path.stem}.parquet"
 
 
 class RowWriter:

@@ -6,12 +6,9 @@ import csv
 import zipfile
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shoal.errors import InputError, TooLarge, UnreadableFile
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 __all__ = ["bring_sheets"]
 
@@ -31,35 +28,36 @@ def bring_sheets(source: str, folder: Path) -> list[Path]:
             f'{path.name}: spreadsheets need one more package: pip install "shoal-privacy[excel]"; or save it as CSV'
         ) from None
     _check_unpacked(path)
-    inside = folder / (path.parent.name or "files")
-    inside.mkdir(mode=0o700)
-    found: list[Path] = []
-    names: Sequence[str] | None = None
     try:
         book = CalamineWorkbook.from_path(str(path))
-        for sheet in book.sheet_names:
-            rows = [
-                row
-                for row in book.get_sheet_by_name(sheet).to_python(skip_empty_area=True)
-                if any(c != "" for c in row)
-            ]
-            if not rows:
-                continue
-            first = [_text(cell) for cell in rows[0]]
-            if names is not None and first != names:
-                raise InputError(
-                    f"{path.name}: several sheets hold data, with different columns; keep one, or save each as CSV"
-                )
-            names = first
-            target = inside / f"{path.stem}{len(found) or ''}.csv"
-            with target.open("x", encoding="utf-8", newline="") as out:
-                csv.writer(out).writerows([_text(cell) for cell in row] for row in rows)
-            found.append(target)
+        found = [
+            file
+            for i, sheet in enumerate(book.sheet_names)
+            if (file := _written(book, sheet, folder / f"{path.stem}.sheet{i}.csv"))
+        ]
     except (CalamineError, ValueError, zipfile.BadZipFile):
         raise UnreadableFile(f"{path.name}: not a whole spreadsheet, or it needs a password; save it as CSV") from None
+    except BaseException as error:
+        if type(error).__module__ != "pyo3_runtime":  # how the reader reports what it did not expect
+            raise
+        raise UnreadableFile(f"{path.name}: the spreadsheet is damaged; save it as CSV") from None
     if not found:
         raise UnreadableFile(f"{path.name}: the spreadsheet is empty")
-    return found
+    if len({names for _, names in found}) > 1:
+        raise InputError(
+            f"{path.name}: several sheets hold data, with different columns; keep one, or save each as CSV"
+        )
+    return [file for file, _ in found]
+
+
+def _written(book: Any, sheet: str, target: Path) -> tuple[Path, tuple[str, ...]] | None:
+    """Write a sheet as text; return its path and its names, or None for an empty sheet."""
+    rows = [row for row in book.get_sheet_by_name(sheet).to_python() if any(cell != "" for cell in row)]
+    if not rows:
+        return None
+    with target.open("x", encoding="utf-8", newline="") as out:
+        csv.writer(out).writerows([_text(cell) for cell in row] for row in rows)
+    return target, tuple(_text(cell) for cell in rows[0])
 
 
 def _check_unpacked(path: Path) -> None:
