@@ -6,7 +6,8 @@
     │   ├── ColumnsNotFound       user, time or place can't be found among the columns
     │   ├── BadRows               a row breaks a rule, and `strict` was given
     │   ├── NoValidRows           nothing is left after cleaning
-    │   ├── LikelySwapped         latitude and longitude seem to be exchanged
+    │   ├── Implausible           the data looks like a mistake, and `confirm` does not say that it is right
+    │   │   └── LikelySwapped     latitude and longitude seem to be exchanged
     │   └── TooFewUsers           fewer people than the promised k
     ├── SettingsError             an option or a combination of options makes no sense
     ├── OutputError               the release can't be written where it was asked for
@@ -27,9 +28,11 @@ __all__ = [
     "BadRows",
     "CannotCheck",
     "ColumnsNotFound",
+    "Implausible",
     "InputError",
     "LedgerError",
     "LikelySwapped",
+    "NaiveTimes",
     "NoValidRows",
     "NotVerified",
     "OutputError",
@@ -40,6 +43,10 @@ __all__ = [
     "TooLarge",
     "UnreadableFile",
 ]
+
+
+class NaiveTimes(UserWarning):
+    """Times without a zone were read as UTC, because no zone was given."""
 
 
 class ShoalError(Exception):
@@ -66,7 +73,11 @@ class NoValidRows(InputError):
     """Nothing is left after cleaning."""
 
 
-class LikelySwapped(InputError):
+class Implausible(InputError):
+    """The data looks like a mistake, and was not confirmed."""
+
+
+class LikelySwapped(Implausible):
     """Latitude and longitude seem to be exchanged."""
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from shoal.errors import InputError, NotVerified, OutputError, SettingsError
 from shoal.folders import drop_kept, kept_folder
 from shoal.interrupt import raise_if_asked
+from shoal.judgement import judged
 from shoal.memory import require_memory
 from shoal.methods import make_method
 from shoal.notebook import Displayed
@@ -45,6 +46,8 @@ __all__ = ["Published", "publish", "publish_release"]
 _SAMPLE_BYTES = 12
 # How figures are printed: a word for each, and its form.
 _PRINTED: dict[str, tuple[str, Callable[[float], str]]] = {
+    "people": ("people", lambda n: f"{n:,}"),
+    "people_left_out": ("people left out", lambda n: f"{n:,}"),
     "records": ("records", lambda n: f"{n:,}"),
     "boxes": ("boxes", lambda n: f"{n:,}"),
     "points": ("points", lambda n: f"{n:,}"),
@@ -65,7 +68,7 @@ class Published(Displayed):
 
     `account` counts the rows that were read and dropped. The records of `release` are in the order in which they were
     made, which is not the order in the file. If a ledger was named, `overlap` counts the people who are in its earlier
-    releases. `notes` are warnings.
+    releases. `judgement` says in words what is wrong with its precision, and what to try. `notes` are warnings.
     """
 
     account: Account
@@ -73,6 +76,7 @@ class Published(Displayed):
     release: Release | None = None
     verdict: Verdict | None = None
     overlap: Overlap | None = None
+    judgement: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
 
@@ -88,7 +92,9 @@ class Published(Displayed):
         if self.release is None:
             return {}
         release, rows = self.release, self.release.layout
-        size: dict[str, Any] = {"records": len(release), rows.name: len(rows)}
+        people = {} if release.members is None else {"people": len(release.members.people.labels)}
+        size: dict[str, Any] = {**people, "people_left_out": release.people_left_out}
+        size |= {"records": len(release), rows.name: len(rows)}
         if rows.traced:
             size |= {"traces_discarded": release.discarded, "fixes_discarded": release.suppressed}
         else:
@@ -110,6 +116,7 @@ class Published(Displayed):
             "estimate": asdict(self.estimate),
             "verdict": None if self.verdict is None else self.verdict.to_dict(),
             "overlap": self.overlap.to_dict() if self.overlap else None,
+            "judgement": list(self.judgement),
             "notes": list(self.notes),
         }
 
@@ -184,6 +191,8 @@ def publish(
             "publish reads files, since the verifier reads them again: write the frame to one first, or call "
             "method.anonymize(shoal.from_pandas(frame)).write(path)"
         )
+    if isinstance(method, type):
+        raise SettingsError(f"give a method with its settings, not its class: shoal.{method.__name__}(…)")
     inputs = [source] if isinstance(source, str | Path) else list(source)
     outputs = Outputs.at(
         path,
@@ -279,7 +288,7 @@ def _publish(
         with _finished_parts(chosen, people, outputs, run, resume=resume) as keeping:
             begun = time.perf_counter()
             release = chosen.anonymize(people, seed=seed, run=keeping)
-            record = _record(chosen, options, account, time.perf_counter() - begun)
+            record = _record(chosen, time.perf_counter() - begun)
             _refuse_losses(release, chosen)
             release = with_measured_claim(release, run=run)
             with stage(release, outputs, seed=seed, record=record) as staged:
@@ -295,6 +304,7 @@ def _publish(
         release=published.release,
         verdict=verdict,
         overlap=book.overlap,
+        judgement=judged(published.release, chosen),
         notes=book.notes,
         seconds=time.perf_counter() - started,
     )
@@ -400,15 +410,13 @@ def _refuse_losses(release: Release, method: Method) -> None:
         )
 
 
-def _record(method: Method, options: ReadOptions, account: Account, seconds: float) -> dict[str, Any]:
-    """Return the rest of the private run record, besides counts and seed: how to repeat the run, and its duration."""
+def _record(method: Method, seconds: float) -> dict[str, Any]:
+    """Return what the private run record says of the method: its settings, and how long it ran."""
     import shoal
 
     return {
         "version": shoal.__version__,
         "method": method.name,
         "parameters": method.model_dump(),
-        "read": options.model_dump(mode="json"),
-        "cleaning": account.to_dict(),
         "seconds": round(seconds, 3),
     }

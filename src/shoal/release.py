@@ -120,6 +120,16 @@ class Release(Displayed):
         return self.layout.period_s(self.frame)
 
     @property
+    def people_left_out(self) -> int | None:
+        """The number of people of the original who are in no record; None if it is not known who is in which."""
+        import numpy as np
+
+        if self.members is None:
+            return None
+        published = self.members.owners if self.multiplicity is None else self.members.indices
+        return len(self.members.people.labels) - len(np.unique(published))
+
+    @property
     def nbytes(self) -> int:
         """How much memory the records take."""
         return self.layout.nbytes

@@ -130,7 +130,12 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
 
-    def __init__(self, **values: Any) -> None:
+    def __init__(self, *unnamed: Any, **values: Any) -> None:
+        if unnamed:
+            name = type(self).__name__
+            raise SettingsError(
+                f"settings of {name} are given by name, e.g. {name}({next(iter(type(self).model_fields))}=…)"
+            )
         try:
             super().__init__(**values)
         except ValidationError as error:

@@ -59,6 +59,11 @@ class Traces(Displayed):
         return len(self.ms)
 
     @property
+    def seconds(self) -> tuple[int, int]:
+        """The first and the last second."""
+        return (int(self.ms.min()) // 1000, int(self.ms.max()) // 1000) if len(self.ms) else (0, 0)
+
+    @property
     def counts(self) -> NDArray[np.int64]:
         """How many fixes each trace has."""
         return np.diff(self.offsets)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.arrow import to_arrow_array
+from shoal.errors import SettingsError
 from shoal.notebook import Displayed
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from shoal.frame import Frame
     from shoal.reading.account import Account
 
-__all__ = ["Trajectories", "build"]
+__all__ = ["Trajectories", "build", "require_trajectories"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -98,6 +99,12 @@ class Trajectories(Displayed):
             lng, lat = self.frame.degrees((self.x + 0.5) * metres, (self.y + 0.5) * metres)
             columns |= {"lat": lat, "lng": lng}
         return pd.DataFrame(columns)
+
+
+def require_trajectories(people: Any, function: str) -> None:
+    """Raise SettingsError, with the call to make, if something else than Trajectories was given to a function."""
+    if not isinstance(people, Trajectories):
+        raise SettingsError(f"{function} works on people that were read: call {function}(shoal.read(data), …)")
 
 
 def build(

@@ -170,7 +170,9 @@ def test_dry_run(run, events, tmp_path):
 
 def test_inspect(run, events):
     assert run("inspect", events, "--json", check=0).json["users"] == 120
-    assert "users" in run("inspect", events)[1]
+    out = run("inspect", events)[1]
+    assert "users" in out
+    assert "Columns: user = uid, time = datetime, lat = lat, lng = lng" in out
 
 
 def test_compare(run, tmp_path):

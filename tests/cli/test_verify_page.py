@@ -36,7 +36,7 @@ def test_a_page_that_holds(run, hidden):
     lines = out.splitlines()
     assert lines[0] == "release.parquet: HOLDS"
     sections = [line for line in lines if line and not line.startswith(" ")][1:]
-    assert sections == ["Claimed", "Checked", "Found", "Notes", "An adversary can still"]
+    assert sections == ["Claimed", "Found right", "Found", "Notes", "An adversary can still"]
     assert "kte-anonymity(3, 6min, 6min)." in out
     assert "24 people" in out
     assert "leak more than 360 s" in out

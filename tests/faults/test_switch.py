@@ -347,7 +347,8 @@ def test_reading_a_release_finishes_what_was_interrupted_and_says_so(releases, t
         "an interrupted publication of r.parquet was finished"
     ]
     assert shoal.verify(people, tmp_path / "r.parquet", audit=tmp_path / "a.parquet").ok
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.parquet", "r.parquet", "r.parquet.manifest.json"]
+    files = ["a.parquet", "r.parquet", "r.parquet.manifest.json", "r.parquet.run.json"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == files
 
 
 @pytest.mark.slow

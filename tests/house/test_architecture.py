@@ -38,14 +38,27 @@ MAY_IMPORT = {
     "verifier": {"reading", "seen"},
     "attacks": {"kernels", "measure", "reading", "seen"},
     "utility": {"kernels", "reading", "seen"},
-    "pipeline": {"methods", "publishing", "reading", "verifier"},
+    "judgement": {"methods"},
+    "pipeline": {"judgement", "methods", "publishing", "reading", "verifier"},
     "tables": {"reading"},
     "comparison": {"attacks", "measure", "methods", "seen", "tables", "utility"},
     "testing": {"methods", "pipeline", "synth"},
 }
 MAY_IMPORT["cli"] = {*MAY_IMPORT} - {"kernels", "merge", "publishing", "search", "seen", "testing"}
 # Rooms whose messages still speak of flags, also to Python callers.
-FLAGS = {"attacks", "cli", "comparison", "folders", "methods", "pipeline", "publishing", "seen", "utility", "verifier"}
+FLAGS = {
+    "attacks",
+    "cli",
+    "comparison",
+    "folders",
+    "judgement",
+    "methods",
+    "pipeline",
+    "publishing",
+    "seen",
+    "utility",
+    "verifier",
+}
 
 
 def room(module: Path) -> str:

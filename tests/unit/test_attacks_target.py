@@ -180,7 +180,9 @@ def test_attacks_are_named(made):
 def test_the_signature_has_the_settings_of_all_attacks():
     """Type checkers need the names written there."""
     taken = inspect.signature(shoal.attack).parameters
-    common = "original release attack victims seed audit k other other_original other_audit options run reading"
+    common = (
+        "original release attack victims seed audit run_record k other other_original other_audit options run reading"
+    )
     assert [name for name in taken if name not in common.split()] == setting_names()
 
 

@@ -127,7 +127,7 @@ TABLE = {
     ),
     "all users too short": (text(GOOD), errors.NoValidRows, {"min_samples": 2}),
     "a million samples in a minute": (text(GOOD * 1_000_000), {DUPLICATE: 999_999}),
-    "all users identical": (text(*(row(user=f"u{i}") for i in range(1_000))), {}),
+    "all users identical": (text(*(row(user=f"u{i}") for i in range(1_000))), {}, {"confirm": "one-sample"}),
     "before 1970, after 2100": (
         text(GOOD, row(time="1969-12-31 23:59:59"), row(time="2100-01-01 00:00:00"), row(time="9" * 25)),
         {BAD_YEAR: 3},

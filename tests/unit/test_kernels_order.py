@@ -9,8 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.frame import Frame
-from shoal.kernels.grid import degree_counts
+from shoal.kernels.grid import day_counts, place_counts
 from shoal.kernels.order import pack_rows, packed_order, packed_slots, unpack_users
+from shoal.reading.rules import Rows
+from shoal.reading.spread import Spread
+from shoal.reading.times import LAST_MS
 from shoal.run import LOCAL, Run
 from shoal.trajectories import build
 from tests.draws import examples
@@ -95,7 +98,14 @@ def test_identical_users_keep_their_order_and_many_ties_are_ranked():
     assert packed_order(pack_rows(users, t, x, x * 0, 2_000)).tolist() == twin.canonical_order(expected)
 
 
-def test_degree_counts_cover_both_ends():
-    counts = degree_counts(np.array([-180.0, -179.6, 0.4, 179.6, 180.0]), 180)
-    assert counts.sum() == 5
-    assert (counts[0], counts[180], counts[360]) == (2, 1, 2)
+def test_spread_is_that_of_batches():
+    rng = np.random.default_rng(3)
+    lng, lat = (rng.choice([-limit, limit, *rng.uniform(-limit, limit, 50)], 500) for limit in (180.0, 90.0))
+    ms = rng.integers(0, LAST_MS, 500)
+    counted = Spread()
+    for part in np.array_split(np.arange(500), 7):
+        counted.add(Rows(part, ms[part], lng[part], lat[part]))
+    assert (place_counts(lng, lat) == counted.places).all()
+    assert (day_counts(ms, len(counted.days)) == counted.days).all()
+    assert (counted.first_ms, counted.last_ms) == (ms.min(), ms.max())
+    assert counted.places[:, [0, 360]].sum() >= (np.abs(lng) == 180).sum() > 0

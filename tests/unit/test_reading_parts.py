@@ -23,9 +23,10 @@ from shoal.errors import BadRows, LikelySwapped, NoValidRows, OutputError, Setti
 from shoal.kernels.order import rank_users
 from shoal.reading import engine, mapped, parts, screen, stream
 from shoal.reading.engine import ROW_BYTES, rows_within
+from shoal.reading.granules import choose_crs
 from shoal.reading.options import ReadOptions
 from shoal.reading.parts import event_parts
-from shoal.reading.read import choose_crs
+from shoal.reading.spread import spread_of
 from shoal.run import Run
 from tests.draws import examples
 from tests.forked import forked
@@ -412,4 +413,6 @@ shoal.read(sys.argv[1], run=shoal.Run(memory=2**17, work_dir=sys.argv[2]))
 
 def test_the_crs_is_that_of_the_whole():
     rows, options = table(), ReadOptions()
-    assert shoal.from_arrow(rows, run=Run(memory=2**17)).frame.crs == choose_crs(read_events(rows, options), options)
+    assert shoal.from_arrow(rows, run=Run(memory=2**17)).frame.crs == choose_crs(
+        spread_of(read_events(rows, options)), options
+    )

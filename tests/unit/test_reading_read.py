@@ -24,10 +24,12 @@ from shoal.errors import (
     UnreadableFile,
 )
 from shoal.reading import engine
+from shoal.reading.granules import choose_crs
 from shoal.reading.options import ReadOptions, read_options
 from shoal.reading.parts import event_parts
-from shoal.reading.read import choose_crs, trajectories
+from shoal.reading.read import trajectories
 from shoal.reading.sources import expand
+from shoal.reading.spread import spread_of
 from shoal.run import Run
 from shoal.trajectories import build
 from tests.people import read_events
@@ -338,7 +340,7 @@ def test_events_are_what_trajectories_are_made_of(rows, whole):
     events = read_events(rows, options)
     assert len(events) == len(rows)
     assert events.east is None
-    assert choose_crs(events, options) == whole.frame.crs
+    assert choose_crs(spread_of(events), options) == whole.frame.crs
     assert same(trajectories(events, options), whole)
     assert trajectories(events, options, crs=BEIJING).frame.crs == BEIJING
 

@@ -62,6 +62,7 @@ def attack(
     victims: int = 1000,
     seed: int = 0,
     audit: str | Path | pa.Table | None = None,
+    run_record: str | Path | None = None,
     k: int | None = None,
     other: str | Path | Release | None = None,
     other_original: str | Path | Sequence[str | Path] | Trajectories | None = None,
@@ -91,6 +92,9 @@ def attack(
         How many people to draw, and the seed of all draws.
     audit
         The private audit file, which says who owns each record. Some attacks need it to know which guesses are right.
+    run_record
+        The private run record, from which reading options come that are not given; it is found by itself beside the
+        release or the audit file.
     k
         The k that the release should keep, if the release does not state one.
     other, other_original, other_audit
@@ -137,9 +141,9 @@ def attack(
     if entry.on_traces:
         if isinstance(original, Trajectories):
             raise CannotCheck(f"the attack {attack} is about places and times as they are; give files, or Traces")
-        pairs = open_pairs(original, release, audit=audit, **how)
+        pairs = open_pairs(original, release, audit=audit, run_record=run_record, **how)
         return play(pairs, attack, victims=victims, seed=seed, run=run, **given)
-    target = open_target(original, release, audit=audit, k=k, **how)  # type: ignore[arg-type]
+    target = open_target(original, release, audit=audit, run_record=run_record, k=k, **how)  # type: ignore[arg-type]
     if other is not None:
         if not entry.needs_other:
             raise SettingsError(f"the attack {attack} takes one release; leave out the other one")

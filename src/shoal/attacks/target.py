@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from shoal.seen.audit import read_audit
 from shoal.seen.findings import Findings
 from shoal.seen.opened import foreign_header, open_release
 from shoal.seen.people import open_crowd
+from shoal.seen.recorded import Recorded, recorded_reading
 from shoal.seen.records import Records, catalogue
 from shoal.seen.stores import brought
 from shoal.trajectories import Trajectories
@@ -51,7 +52,7 @@ class Target:
     the promised one, None if it is not known. `suppressed` says that samples may be missing from the records.
     With the audit, for scoring only: `owner[r]` is the user published as record r (one of them, if the release is
     compact), `own[u]` the record of user u (-1: not published), and `members` the users merged into each record:
-    record r has `members[1][members[0][r]:members[0][r + 1]]`, ascending.
+    record r has `members[1][members[0][r]:members[0][r + 1]]`, ascending. `recorded` says how the original was read.
     """
 
     people: Original
@@ -64,6 +65,7 @@ class Target:
     owner: NDArray[np.int64] | None = None
     own: NDArray[np.int64] | None = None
     members: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
+    recorded: Recorded = field(default_factory=lambda: Recorded(options=None))
 
     @property
     def promise(self) -> float | None:
@@ -148,6 +150,7 @@ def open_target(
     release: str | Path | Release,
     *,
     audit: str | Path | pa.Table | None = None,
+    run_record: str | Path | None = None,
     options: ReadOptions | None = None,
     k: int | None = None,
     run: Run = LOCAL,
@@ -157,11 +160,14 @@ def open_target(
     Input: the original (files with the reading `options` of the release, or Trajectories on its grid) and the
     release (a file with at least the box columns, or one in memory). If the file does not state its grid, `options`
     must state it: crs, cell, slot. The `audit` says who owns each record; a release in memory may know it itself.
-    `k` may ask for more than is claimed.
+    Options that are not given come from the private `run_record`, which is found by itself beside the release or the
+    audit file. `k` may ask for more than is claimed.
     Output: a Target. Raises CannotCheck if something can't be read or does not belong together, TooLarge if the
     people do not fit into memory. Cost: reading both, and a sort of the records.
     """
     with brought(release, run) as at_hand, run.stage("reading the release"):
+        recorded = recorded_reading(original, at_hand, options, run_record=run_record, audit=audit)
+        options = recorded.options
         seen = open_release(at_hand)
         header = _header(seen, original, options)
         records = _records(seen, header, run)
@@ -178,12 +184,14 @@ def open_target(
             run=run.within(None if run.memory is None else max(0, run.memory - records.nbytes)),
         ) as people,
     ):
+        recorded.require_same_zone(people.seconds(header.grid), records.seconds(header.grid))
         whole = people.whole()
         audit = seen.audit if audit is None else audit
         witnesses = None if audit is None else _read_audit(audit, people, records)
     tz = original.frame.tz if isinstance(original, Trajectories) else (options.tz if options else "UTC")
     largest = max(k or 0, header.k or 0) or None
-    target = Target(whole, records, header.claim, largest, header.grid, tz, suppressed=seen.suppressed != 0)
+    left_out = seen.suppressed != 0
+    target = Target(whole, records, header.claim, largest, header.grid, tz, suppressed=left_out, recorded=recorded)
     return target if witnesses is None else _with_audit(target, witnesses)
 
 

@@ -7,11 +7,12 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from shoal.cli.console import show, show_json, show_table, working
+from shoal.cli.console import show, show_account, show_json, show_table, working
 from shoal.cli.options import MethodSettings, Reading, Running, given, read_options_of
 from shoal.errors import SettingsError
 from shoal.methods import DEFAULT, make_method
 from shoal.pipeline import publish
+from shoal.settings import with_flags
 from shoal.stores.addresses import shown
 
 __all__ = ["anonymize"]
@@ -27,7 +28,11 @@ def anonymize(
     settings: MethodSettings = MethodSettings(),  # noqa: B008  frozen
     audit: Annotated[Path | None, Parameter(help="Write a private file that says who is in which record.")] = None,
     run_record: Annotated[
-        Path | None, Parameter(help="Write a private file with settings, exact counts and dropped rows.")
+        Path | None,
+        Parameter(
+            help="Write a private file with settings, exact counts and dropped rows; by default OUTPUT.run.json beside "
+            "the audit file, if there is one."
+        ),
     ] = None,
     ledger: Annotated[
         Path | None, Parameter(help="Private file that remembers who was published; releasing them again is refused.")
@@ -73,18 +78,20 @@ def anonymize(
     if running.json:
         show_json(done.to_dict())
         return 0
-    for note in done.account.notes:
-        show(f"note: {note}")
-    show_table("Read", done.account.table())
+    show_account(done.account)
     if done.release is None:
         show_table("Would take about", done.estimate.table())
         return 0
     show_table("Published", done.table())
+    for sentence in done.judgement:
+        show(f"note: {with_flags(sentence)}")
     for message in done.overlap.messages() if done.overlap else ():
         show(message)
     for note in done.notes:
         show(f"note: {note}")
     claim = done.release.claim
-    said = f"Verified: {claim}" if claim.name != "none" else f"Verified, but nothing is promised: the claim is {claim}"
+    said = f"Verified: {claim}" if claim.name != "none" else f"Checked, but nothing is promised: the claim is {claim}"
     show(f"{said}. {shown(paths[-1])} and its manifest are written.")
+    if audit is not None:
+        show("The audit file and the run record beside it are private: they say who is in which record.")
     return 0

@@ -8,6 +8,7 @@ import re
 import signal
 import sys
 import tomllib
+import warnings
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,7 +18,7 @@ from cyclopts.config import Dict
 
 import shoal
 from shoal.cli.panels import Rewritten
-from shoal.errors import NotVerified, SettingsError, ShoalError
+from shoal.errors import NaiveTimes, NotVerified, SettingsError, ShoalError
 from shoal.interrupt import heed_signals, signal_number
 from shoal.settings import InvalidSettings, nearest, with_flags
 from shoal.stores.addresses import hide_addresses
@@ -260,7 +261,9 @@ def main(arguments: list[str] | None = None) -> None:
     if arguments is None:
         heed_signals()
     try:
-        code = app.meta(tokens, **_BARE) or 0
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NaiveTimes)  # the notes on reading say it
+            code = app.meta(tokens, **_BARE) or 0
     except BaseException as error:
         code = _failed(tokens, error)
     raise SystemExit(code)

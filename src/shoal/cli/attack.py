@@ -23,7 +23,7 @@ from shoal.attacks import (
 )
 from shoal.attacks.knowledge import percent
 from shoal.cli.console import show, show_columns, show_json, working
-from shoal.cli.options import Reading, Running, metavar_of, read_options_of
+from shoal.cli.options import Reading, Running, RunRecord, metavar_of, read_options_of
 from shoal.errors import SettingsError
 from shoal.settings import flag_of
 from shoal.tables import refuse_table, save_rows
@@ -108,6 +108,7 @@ def attack(
     audit: Annotated[
         Path | None, Parameter(help="The private audit file; some attacks need it to know which guesses are right.")
     ] = None,
+    run_record: RunRecord = None,
     output: Annotated[Path | None, Parameter(help="Save the table: .csv, .json or .parquet.")] = None,
     overwrite: Annotated[bool, Parameter(help="Replace an existing table.")] = False,
     reading: Reading = Reading(),  # noqa: B008  frozen
@@ -120,7 +121,8 @@ def attack(
     _refuse_unused(named, chosen, other)
     originals = list(paths[:-1])
     if output is not None:
-        private = [path for path in (audit, other, other_original, other_audit) if path is not None]
+        secret = (audit, run_record, other, other_original, other_audit)
+        private = [path for path in secret if path is not None]
         refuse_table(output, [*paths, *private], overwrite=overwrite)
     source = originals if other_original is None else [str(other_original)]
     options = read_options_of(reading)
@@ -130,10 +132,11 @@ def attack(
         names = named or known_attacks(layout, audit=audit is not None, other=other is not None)
         own = {name: ATTACKS[name].own(chosen) for name in names}
         target = pairs = None
+        how: dict[str, Any] = {"audit": audit, "run_record": run_record, "options": options, "run": run}
         if not all(ATTACKS[name].on_traces for name in names):
-            target = open_target(originals, release, audit=audit, k=k, options=options, run=run)
+            target = open_target(originals, release, k=k, **how)
         if any(ATTACKS[name].on_traces for name in names):
-            pairs = open_pairs(originals, release, audit=audit, options=options, run=run)
+            pairs = open_pairs(originals, release, **how)
         if other is not None:
             second = open_target(source, other, audit=other_audit, options=options, run=run)
             own |= {name: {**own[name], "other": second} for name in names if ATTACKS[name].needs_other}
@@ -144,6 +147,9 @@ def attack(
     if running.json:
         show_json({"ok": all(one.ok for one in outcomes), "attacks": [one.to_dict() for one in outcomes]})
     else:
+        opened = target or pairs
+        for note in opened.recorded.said() if opened else ():
+            show(f"note: {note}")
         _show(target, outcomes)
     return 0 if all(one.ok for one in outcomes) else 1
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from shoal.cli.console import show, show_columns, show_json, working
+from shoal.cli.console import show_columns, show_json, show_notes, working
 from shoal.cli.options import Reading, Running, read_options_of, whole_numbers
 from shoal.comparison import compare as run_all
 from shoal.comparison import contests, read_for, save_comparison
@@ -51,8 +51,7 @@ def compare(
     if running.json:
         show_json({"ok": True, "runs": [line.to_dict() for line in lines]})
         return 0
-    for note in people.account.notes if people.account else ():
-        show(f"note: {note}")
+    show_notes(people.account)
     printed = [line.printed() for line in lines]
     header = [name for name, _ in printed[0]]
     show_columns([header, *([text for _, text in line] for line in printed)], left={"method", "claim"})

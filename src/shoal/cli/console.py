@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from shoal.run import Run
+from shoal.settings import with_flags
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -17,10 +18,11 @@ if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
 
     from shoal.cli.options import Running
+    from shoal.reading.account import Account
 
 _WORTH_SEEING_S = 1  # shorter stages leave no line
 
-__all__ = ["show", "show_columns", "show_json", "show_table", "working"]
+__all__ = ["show", "show_account", "show_columns", "show_json", "show_notes", "show_table", "working"]
 
 
 @contextmanager
@@ -90,6 +92,19 @@ def show_table(title: str, rows: Sequence[tuple[str, Any]]) -> None:
     show(title)
     for what, value in cells:
         show(f"  {what:<{left}}  {value:>{right}}")
+
+
+def show_notes(account: Account | None) -> None:
+    """Write the notes on reading."""
+    for note in account.notes if account else ():
+        show(f"note: {with_flags(note)}")
+
+
+def show_account(account: Account) -> None:
+    """Write which column became what, the notes, and how many rows were read and dropped."""
+    show(f"Columns: {account.roles}")
+    show_notes(account)
+    show_table("Read", account.table())
 
 
 def show_columns(rows: Sequence[Sequence[str]], *, left: Collection[str] = (), indent: str = "") -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from shoal.cli.console import show, show_json, show_table, working
-from shoal.cli.options import Reading, Running, read_options_of
+from shoal.cli.options import Reading, Running, RunRecord, read_options_of
 from shoal.errors import SettingsError
 from shoal.stores.addresses import shown
 from shoal.tables import refuse_table, save_rows
@@ -20,9 +20,7 @@ __all__ = ["evaluate"]
 def evaluate(
     *paths: Annotated[str, Parameter(help="The files that the release was made from; last, the release.")],
     audit: Annotated[Path | None, Parameter(help="The private audit file; needed for the spatial error.")] = None,
-    run_record: Annotated[
-        Path | None, Parameter(help="The private run record; needed for the time of the method.")
-    ] = None,
+    run_record: RunRecord = None,
     queries: Annotated[int, Parameter(help="How many range queries to draw.")] = 1000,
     seed: Annotated[int, Parameter(help="Seed of all draws: the same seed gives the same figures.")] = 0,
     output: Annotated[Path | None, Parameter(help="Save the figures: .csv, .json or .parquet.")] = None,
@@ -50,8 +48,10 @@ def evaluate(
     if output is not None:
         save_rows([found.to_dict()], output, overwrite=overwrite)
     if running.json:
-        show_json({"ok": True, **found.to_dict()})
+        show_json({"ok": True, **found.to_dict(), "notes": list(found.notes)})
         return 0
+    for note in found.notes:
+        show(f"note: {note}")
     show_table(f"How useful {shown(paths[-1])} still is", found.table())
     if found.unmeasured:
         show(f"{', '.join(found.unmeasured).capitalize()} not measured: give the audit file, --audit.")

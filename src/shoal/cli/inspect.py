@@ -6,7 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from shoal.cli.console import show, show_json, show_table, working
+from shoal.cli.console import show_account, show_json, show_table, working
 from shoal.cli.options import Reading, Running, read_options_of
 from shoal.errors import SettingsError
 from shoal.measure import summary
@@ -31,8 +31,6 @@ def inspect(
         show_json({"ok": True, "account": account.to_dict() if account else {}, **figures})
         return 0
     if account is not None:
-        for note in account.notes:
-            show(f"note: {note}")
-        show_table("Read", account.table())
+        show_account(account)
     show_table("People", list(figures.items()))
     return 0

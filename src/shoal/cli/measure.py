@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from shoal.cli.console import show, show_json, working
+from shoal.cli.console import show, show_json, show_notes, working
 from shoal.cli.gaps import find_gaps, refuse_plots, save_gaps, save_plots, show_gaps
 from shoal.cli.options import Reading, Running, read_options_of, whole_numbers
 from shoal.errors import SettingsError
@@ -80,8 +80,7 @@ def measure(
             figures |= {"unicity": [row.to_dict() for row in rows]}
         show_json({"ok": True, "users": len(people), **figures})
         return 0
-    for note in people.account.notes if people.account else ():
-        show(f"note: {note}")
+    show_notes(people.account)
     if found is not None:
         show_gaps(found)
     if found is not None and unicity:

@@ -24,9 +24,18 @@ if TYPE_CHECKING:
     from shoal.methods import Method
     from shoal.settings import Settings
 
-__all__ = ["MethodSettings", "Reading", "Running", "given", "metavar_of", "read_options_of", "whole_numbers"]
+__all__ = [
+    "MethodSettings",
+    "Reading",
+    "RunRecord",
+    "Running",
+    "given",
+    "metavar_of",
+    "read_options_of",
+    "whole_numbers",
+]
 
-_UNSAID: tuple[Any, ...] = (None, False, "", {}, 0)
+_UNSAID: tuple[Any, ...] = (None, False, "", {}, (), 0)
 _UNITS = {"m": "LENGTH", "s": "DURATION", "B": "SIZE"}
 _KINDS: dict[Any, str] = {int: "INT", float: "NUMBER", Path: "PATH"}
 
@@ -112,6 +121,16 @@ else:
         Parameter(name="*", group=Group("Reading", sort_key=50)),
     )
     MethodSettings = _group_of_flags("MethodSettings", _flags_of_methods(), Parameter(name="*"))
+
+
+RunRecord = Annotated[
+    Path | None,
+    Parameter(
+        name=["--run-record", "--options-from"],
+        help="The private run record: reading options that are not given come from it. It is found by itself beside "
+        "the release or the audit file.",
+    ),
+]
 
 
 def given(flags: Any) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from shoal.claim import Claim
 from shoal.cli.console import show, show_json, working
-from shoal.cli.options import Reading, Running, read_options_of
+from shoal.cli.options import Reading, Running, RunRecord, read_options_of
 from shoal.errors import SettingsError
 from shoal.stores.addresses import shown
 from shoal.units import parse_seconds
@@ -55,6 +55,7 @@ def verify(
     audit: Annotated[
         Path | None, Parameter(help="The private audit file; with it more is checked, and faster.")
     ] = None,
+    run_record: RunRecord = None,
     exact: Annotated[
         bool, Parameter(help="Count all records that cover a person; by default counting stops at k.")
     ] = False,
@@ -76,6 +77,7 @@ def verify(
             epsilon=epsilon,
             claim=None if claim is None else _claim(claim, k, tau, epsilon),
             audit=audit,
+            run_record=run_record,
             options=read_options_of(reading),
             exact=exact,
             max_suppressed=max_suppressed,
@@ -101,14 +103,14 @@ def _claim(name: str, k: int | None, tau: str | None, epsilon: str | None) -> Cl
 
 def show_page(verdict: Verdict, name: str, asked: list[str]) -> None:
     """Print the verdict as a page: what was claimed and asked for, what was checked or not, what was found."""
-    show(f"{name}: {'HOLDS' if verdict.ok else 'DOES NOT HOLD'}")
+    show(f"{name}: {verdict.result}")
     show()
     _section("Claimed", [f"{verdict.claim}.", verdict.claim.promise])
     _section("Asked for", [f"{'; '.join(asked)}."] if asked else [])
     if verdict.shown is not None and verdict.shown != verdict.claim:
         _section("Shown", [f"{verdict.shown}.", verdict.shown.promise])
     _section("Does not hold", verdict.problems, bullet=True)
-    _section("Checked", [f"{kind}: {_CHECKS.get(kind, kind)}." for kind in verdict.checked], bullet=True)
+    _section("Found right", [f"{kind}: {_CHECKS.get(kind, kind)}." for kind in verdict.right], bullet=True)
     _section("Not checked", [f"{what}." for what in verdict.not_checked], bullet=True)
     _section("Found", _found(verdict.figures), bullet=True)
     notes = [message for message in verdict.messages if message not in verdict.problems]
@@ -149,6 +151,7 @@ def _found(figures: dict[str, Any]) -> list[str]:
 
 _SENTENCES = {
     "k": "k = {:,} was checked.",
+    "users_left_out": "{:,} people are left out of the release.",
     "groups": "{:,} groups of identical records.",
     "min_group": "The smallest group has {:,} records.",
     "min_cover": "Everyone is hidden by at least {:,} records (without --exact, counting stops at k).",

@@ -1,4 +1,4 @@
-"""Grid: count coordinates by whole degree, and interpolate cells in a table of a smooth projection."""
+"""Grid: count places by whole degree and times by day, and interpolate cells in a table of a smooth projection."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shoal.jit import jit
 if TYPE_CHECKING:
     from shoal.jit import Floats, Ints, Ints32
 
-__all__ = ["Nodes", "degree_counts", "interpolate_cells"]
+__all__ = ["Nodes", "day_counts", "interpolate_cells", "place_counts"]
 
 
 class Nodes(NamedTuple):
@@ -23,21 +23,38 @@ class Nodes(NamedTuple):
     per_degree: float
 
 
-def degree_counts(degrees: Floats, limit: int) -> Ints:
-    """Count coordinates by rounded degree, from -limit to limit; all must lie between them. Linear, 1 ns each.
+def place_counts(lng: Floats, lat: Floats) -> Ints:
+    """Count places by rounded degree: (181, 361), latitudes from -90 and longitudes from -180. Linear, 2 ns each.
 
-    >>> degree_counts(np.array([0.4, -1.0, 0.6]), 1).tolist()
-    [1, 1, 1]
+    >>> np.argwhere(place_counts(np.array([-180.0]), np.array([89.6]))).tolist()
+    [[180, 0]]
     """
-    counts = np.zeros(2 * limit + 1, dtype=np.int64)
-    _count(degrees, limit, counts)
+    counts = np.zeros((181, 361), dtype=np.int64)
+    _count_places(lng, lat, counts)
+    return counts
+
+
+def day_counts(ms: Ints, days: int) -> Ints:
+    """Count times by day since 1970; there are at most `days`. Linear, 1 ns each.
+
+    >>> day_counts(np.array([0, 86_399_999, 86_400_000]), 3).tolist()
+    [2, 1, 0]
+    """
+    counts = np.zeros(days, dtype=np.int64)
+    _count_days(ms, counts)
     return counts
 
 
 @jit
-def _count(degrees: Floats, limit: int, counts: Ints) -> None:
-    for i in range(len(degrees)):
-        counts[int(np.rint(degrees[i])) + limit] += 1
+def _count_places(lng: Floats, lat: Floats, counts: Ints) -> None:
+    for i in range(len(lng)):
+        counts[int(np.rint(lat[i])) + 90, int(np.rint(lng[i])) + 180] += 1
+
+
+@jit
+def _count_days(ms: Ints, counts: Ints) -> None:
+    for i in range(len(ms)):
+        counts[ms[i] // 86_400_000] += 1
 
 
 @jit

@@ -18,6 +18,7 @@ from shoal.notebook import Displayed
 from shoal.parts import even_parts
 from shoal.run import LOCAL, Run
 from shoal.search import homes
+from shoal.trajectories import require_trajectories
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -124,6 +125,7 @@ def k_gap(
     >>> gaps.gap.shape, bool((gaps.gap[:, 0] <= gaps.gap[:, 1]).all())
     ((60, 2), True)
     """
+    require_trajectories(people, "shoal.k_gap")
     asked = tuple(int(one) for one in ([k] if isinstance(k, int | np.integer) else k))
     _refuse(people, asked, sample, seed)
     terms = stretch or Stretch()

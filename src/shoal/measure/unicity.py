@@ -14,6 +14,7 @@ from shoal.kernels.samples import samples_of
 from shoal.kernels.unicity import Coarse, PointTable, draw_points, fill_slots, held_prefixes
 from shoal.lists import even_ranges
 from shoal.run import LOCAL, Run
+from shoal.trajectories import require_trajectories
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -107,6 +108,7 @@ def unicity(
     >>> one.share <= four.share, four.interval[0] < four.share
     (True, True)
     """
+    require_trajectories(people, "shoal.unicity")
     asked = [points] if isinstance(points, int) else list(points)
     _refuse(people, asked, resolutions, sample, seed)
     drawn = np.sort(np.random.default_rng(seed).permutation(len(people))[:sample])

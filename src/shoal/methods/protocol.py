@@ -137,7 +137,8 @@ class Method(Settings):
         """Check that the method can work on these people: the right kind of data, and at least k. Raises otherwise."""
         if not isinstance(people, Traces if self.takes == "fixes" else Trajectories):
             reader = "shoal.read_traces" if self.takes == "fixes" else "shoal.read"
-            raise SettingsError(f"{self.name} works on {self.takes}; read the data with {reader}")
+            call = f"{type(self).__name__}(…).anonymize({reader}(data))"
+            raise SettingsError(f"{self.name} works on {self.takes} that were read: call {call}")
         if self.among is not None and len(people) < self.among:
             raise TooFewUsers(
                 f"{len(people)} users are left after cleaning, but k = {self.among} needs at least {self.among}; "

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from shoal.release import Release
 
-__all__ = ["manifest", "manifest_path", "run_record"]
+__all__ = ["manifest", "manifest_path", "run_record", "run_record_path"]
 
 
 def manifest_path(path: Path) -> Path:
@@ -33,10 +33,21 @@ def manifest(release: Release, path: Path, *, seeded: bool) -> dict[str, Any]:
     }
 
 
-def run_record(release: Release, record: dict[str, Any], seed: int | None) -> dict[str, Any]:
-    """Return the private run record: the description, exact counts, the seed and what the caller adds."""
+def run_record(release: Release, files: dict[str, str], record: dict[str, Any], seed: int | None) -> dict[str, Any]:
+    """Return the private run record: the description, exact counts, hashes, the seed, how people were read and more.
+
+    `files` are those of the manifest, so that the record can be told from that of another release. `record` is what
+    the caller adds.
+    """
     counts = _counts(release) | ({"traces_discarded": release.discarded} if release.layout.traced else {})
-    return {"shoal": describe(release), "counts": counts, "seed": seed, **record}
+    account = release.members.people.account if release.members is not None else None
+    read = {"read": account.read, "cleaning": account.to_dict()} if account is not None and account.read else {}
+    return {"shoal": describe(release), "counts": counts, "files": files, "seed": seed, **read, **record}
+
+
+def run_record_path(path: Path, audit: Path) -> Path:
+    """Return the path of the run record of a data file, beside its audit file."""
+    return audit.with_name(path.name + ".run.json")
 
 
 def _counts(release: Release) -> dict[str, int]:

@@ -27,7 +27,7 @@ from shoal.interrupt import undisturbed
 from shoal.lists import offsets_of
 from shoal.publishing.audit import audit_table
 from shoal.publishing.files import PRIVATE, PUBLIC, write_json, write_tables
-from shoal.publishing.manifest import manifest, manifest_path, run_record
+from shoal.publishing.manifest import manifest, manifest_path, run_record, run_record_path
 from shoal.publishing.numbering import numbered, taken
 from shoal.publishing.schema import release_batches
 from shoal.publishing.targets import open_target, refuse_target
@@ -59,7 +59,8 @@ class Outputs:
     address
         The database or object store that the release goes to; `path` is then only where it is staged.
     audit, run_record
-        Private files (mode 0600): who is in which record; the settings and the exact counts.
+        Private files (mode 0600): who is in which record; the settings and the exact counts. With an audit file, a
+        run record is written too: `PATH.run.json` beside the audit file, if no other name is given.
     ledger, allow_overlap
         The private book of releases: people who are in an earlier release of it are refused, unless allowed.
     overwrite
@@ -98,12 +99,17 @@ class Outputs:
         work_dir: Path | None = None,
         **how: bool,
     ) -> Outputs:
-        """Return the outputs at paths that may be text; `work_dir` is where a release for an address is staged."""
-        private = {"audit": audit, "run_record": run_record, "ledger": ledger}
-        paths = {name: None if file is None else Path(file) for name, file in private.items()}
+        """Return the outputs at paths that may be text; with an audit file there is a run record beside it.
+
+        `work_dir` is where a release for an address is staged.
+        """
         address = address_of(path)
         if address is not None:
             path = (work_dir or Path(tempfile.gettempdir())) / file_name(address)
+        if audit is not None and run_record is None:
+            run_record = run_record_path(Path(path), Path(audit))
+        private = {"audit": audit, "run_record": run_record, "ledger": ledger}
+        paths = {name: None if file is None else Path(file) for name, file in private.items()}
         return cls(Path(path), address=address, **paths, **how)  # type: ignore[arg-type]  # each has its own type
 
     @property
@@ -186,15 +192,17 @@ def stage(
         drawn = target.draws and release.layout.drawable and release.frame.crs is not None
         rows = release_batches(numbers.release, numbers.order, geo=outputs.geo or drawn)
         write_tables(data, rows, PUBLIC, **release.layout.encoding)
-        write_json(manifest_path(data), manifest(numbers.release, data, seeded=seed is not None), PUBLIC)
+        public = manifest(numbers.release, data, seeded=seed is not None)
+        write_json(manifest_path(data), public, PUBLIC)
+        held = target.receive(data)
         if outputs.audit is not None and audit is not None:
             write_tables(new[outputs.audit], iter([audit]), PRIVATE)
         if outputs.run_record is not None:
-            write_json(new[outputs.run_record], run_record(numbers.release, record or {}, seed), PRIVATE)
-        public = [outputs.path, manifest_path(outputs.path)]  # the manifest last
-        files = [(new[path], path) for path in sorted(outputs.files, key=lambda path: path in public)]
-        held = target.receive(data)
-        yield Staged(numbers, audit, held, files, target, overwrite=outputs.overwrite)
+            files = target.files or public["files"]
+            write_json(new[outputs.run_record], run_record(numbers.release, files, record or {}, seed), PRIVATE)
+        last = [outputs.path, manifest_path(outputs.path)]
+        files_in_order = [(new[path], path) for path in sorted(outputs.files, key=lambda path: path in last)]
+        yield Staged(numbers, audit, held, files_in_order, target, overwrite=outputs.overwrite)
 
 
 def refuse_form(outputs: Outputs, claim: Claim, crs: str | None, *, drawable: bool) -> None:

@@ -14,6 +14,7 @@ __all__ = [
     "BAD_TIME",
     "BAD_USER",
     "BAD_YEAR",
+    "BAD_ZERO",
     "DUPLICATE",
     "FEW_DAYS",
     "FEW_SAMPLES",
@@ -32,6 +33,7 @@ BAD_TIME = "time can't be read"
 BAD_YEAR = "time before 1970 or after 2099"
 BAD_PLACE = "place can't be read"
 BAD_RANGE = "coordinates out of range"
+BAD_ZERO = "place 0, 0, which devices write without a fix"
 BAD_CELL = "unknown cell"
 OUTSIDE_PERIOD = "outside the period"
 OUTSIDE_BBOX = "outside the bounding box"
@@ -51,6 +53,7 @@ ROW_RULES = (
     BAD_YEAR,
     BAD_PLACE,
     BAD_RANGE,
+    BAD_ZERO,
     BAD_CELL,
     OUTSIDE_PERIOD,
     OUTSIDE_BBOX,
@@ -63,18 +66,30 @@ class Account:
 
     `dropped` says how many rows each rule took, in the order in which rules are applied, `users_dropped` how
     many people are out because no row was left or the screening took them; only rules that fired are there.
-    `notes` are messages to show once.
-    It holds counts and column names, no value of the data.
-
-    >>> Account(rows_read=3, dropped={BAD_USER: 1}, kept_rows=2).table()
-    [('rows read', 3), ('no user', 1), ('kept', 2)]
+    `columns` says which column became what. `people` counts all people in the input, `single` those with one row only.
+    `naive` says that times without a zone were read. `notes` are messages to show once, and `read` is what the run
+    record says of the reading options. An account holds counts and column names, no value of the data.
     """
 
     rows_read: int
     dropped: dict[str, int] = field(default_factory=dict)
     users_dropped: dict[str, int] = field(default_factory=dict)
     kept_rows: int = 0
+    columns: dict[str, str] = field(default_factory=dict)
+    people: int = 0
+    single: int = 0
+    naive: bool = False
+    read: dict[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+
+    @property
+    def roles(self) -> str:
+        """Which column became what, in one line.
+
+        >>> Account(rows_read=0, columns={"user": "msisdn", "time": "start_time"}).roles
+        'user = msisdn, time = start_time'
+        """
+        return ", ".join(f"{role} = {column}" for role, column in self.columns.items())
 
     def table(self) -> list[tuple[str, int]]:
         """Return the account as printable rows: name and count."""
@@ -84,6 +99,7 @@ class Account:
     def to_dict(self) -> dict[str, Any]:
         """Return the account as a dictionary, as it is stored in the private run record."""
         return {
+            "columns": dict(self.columns),
             "rows_read": self.rows_read,
             "dropped": dict(self.dropped),
             "users_dropped": dict(self.users_dropped),

@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 
     from shoal.reading.events import Events
     from shoal.reading.options import ReadOptions
+    from shoal.reading.spread import Spread
     from shoal.run import Run
 
-__all__ = ["central_crs", "granules", "make_frame"]
+__all__ = ["central_crs", "choose_crs", "granules", "make_frame"]
 
 _CHUNK = 1 << 16  # rows that stay in the cache
 _RANGE = 1 << 20  # rows between two looks at Ctrl-C
@@ -40,20 +41,30 @@ def make_frame(crs: str | None, first_ms: int, last_ms: int, options: ReadOption
     return Frame(crs=crs, cell_m=options.cell, slot_s=slot_s, origin_slot=origin, tz=options.tz)
 
 
-def central_crs(lng: NDArray[np.int64], lat: NDArray[np.int64]) -> str:
-    """Return the local CRS around the median place, from counts by whole degree: -180 … 180 and -90 … 90.
+def central_crs(places: NDArray[np.int64]) -> str:
+    """Return the local CRS around the median place, from counts by whole degree (see `Spread`).
 
     The median is the lower one; longitudes are cut open where the largest arc without data is, so that the
     antimeridian is a place like others.
 
-    >>> central_crs(np.eye(361, dtype=int)[296], np.eye(181, dtype=int)[130])[:31]
+    >>> places = np.zeros((181, 361), int)
+    >>> places[130, 296] = 1
+    >>> central_crs(places)[:31]
     '+proj=laea +lat_0=40 +lon_0=116'
     """
-    around = lng[:360].copy()
-    around[0] += lng[360]  # -180 and 180 are one meridian
+    around = places.sum(axis=0)[:360]
+    around[0] += places[:, 360].sum()  # -180 and 180 are one meridian
     start = _after_largest_gap(around)
     centre = (start + _lower_median(np.roll(around, -start))) % 360 - 180
-    return local_crs(centre, _lower_median(lat) - 90)
+    return local_crs(centre, _lower_median(places.sum(axis=1)) - 90)
+
+
+def choose_crs(spread: Spread, options: ReadOptions) -> str | None:
+    """Return the CRS to use: the one asked for, else the local one around the median in whole degrees.
+
+    None for gridded data without geography.
+    """
+    return options.crs if options.crs is not None or spread.places is None else central_crs(spread.places)
 
 
 def granules(

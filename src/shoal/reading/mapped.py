@@ -17,7 +17,8 @@ import numpy as np
 from shoal.arrow import to_arrow_array
 from shoal.folders import private_folder
 from shoal.lists import offsets_of
-from shoal.reading.granules import central_crs, granules, make_frame
+from shoal.reading.granules import choose_crs, granules, make_frame
+from shoal.reading.sanity import require_sane
 from shoal.reading.screen import Lost, complete, screen
 from shoal.reading.spill import SpillFile, spill_files
 from shoal.run import LOCAL, Run
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
     from shoal.frame import Frame
     from shoal.reading.events import Events
     from shoal.reading.options import ReadOptions
-    from shoal.reading.parts import EventParts, Spread
+    from shoal.reading.parts import EventParts
+    from shoal.reading.spread import Spread
 
 __all__ = ["mapped_trajectories"]
 
@@ -53,10 +55,8 @@ def mapped_trajectories(parts: EventParts, spread: Spread, options: ReadOptions,
     Guarantee: memory for one part, and some 100 bytes a user. The files are private, unlinked before they are handed
     out, and gone with the arrays over them. Raises as `trajectories` does, and OutputError if the disk is full.
     """
-    crs = options.crs
-    if spread.lng is not None and spread.lat is not None:
-        crs = central_crs(spread.lng, spread.lat)
-    frame = make_frame(crs, spread.first_ms, spread.last_ms, options)
+    known = require_sane(parts.account, spread, options)
+    frame = make_frame(choose_crs(spread, options), spread.first_ms, spread.last_ms, options)
     lost = Lost()
     with (
         private_folder(run.scratch) as folder,
@@ -65,7 +65,7 @@ def mapped_trajectories(parts: EventParts, spread: Spread, options: ReadOptions,
     ):
         with run.stage("project", parts.rows) as advance:
             runs = list(_runs(parts, frame, options, lost, parted, run, advance))
-        account = complete(parts.account, lost)
+        account = complete(known, lost)
         with run.stage("sort", account.kept_rows) as advance:
             order, counts = _merge(runs, parted, ordered, advance)
         users = np.concatenate([one.users for one in runs])[order]

@@ -11,17 +11,18 @@ from zoneinfo import ZoneInfo
 from pydantic import ValidationInfo, field_validator
 
 from shoal.errors import SettingsError
-from shoal.settings import Settings, setting
+from shoal.settings import Settings, nearest, setting
 from shoal.units import Metres, Seconds, checked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["ROLES", "ReadOptions", "Reading", "ReadingRules", "read_options"]
+__all__ = ["CONFIRM", "ROLES", "ReadOptions", "Reading", "ReadingRules", "read_options"]
 
 _BBOX = "four numbers, west,south,east,north"
 _PERIOD = "two ISO times, start,end"
 _Box = tuple[float, float, float, float]
+CONFIRM = ("one-sample", "swapped", "zero-zero")
 ROLES = ("user", "time", "lat", "lng", "x", "y", "cell", "day", "slot")
 
 
@@ -33,6 +34,11 @@ def _roles(value: Any) -> Any:
     if not all(equals and column for _, equals, column in pairs):
         raise SettingsError("give role=column pairs, e.g. user=msisdn,time=start_time")
     return {role.strip(): column.strip() for role, _, column in pairs}
+
+
+def _words(value: Any) -> Any:
+    """Read words that are separated by commas."""
+    return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
 
 
 def _several(n: int, what: str) -> Callable[[Any], Any]:
@@ -71,6 +77,10 @@ class ReadOptions(Settings):
         the data on; split a trace where nothing is logged for this long.
     strict
         Raise BadRows if a row is bad; by default bad rows are dropped and counted.
+    confirm
+        What is right although it looks like a mistake: `one-sample` (most people have one sample only), `swapped`
+        (people live where the places are, not where they would be with latitude and longitude exchanged) and
+        `zero-zero` (0, 0 is a place like others). Without it, the data is refused, or the rows are dropped.
 
     >>> options = ReadOptions(cell="500m", slot="30min", columns="user=msisdn", bbox=[-18, 12, -11, 17])
     >>> options.cell, options.slot, options.columns
@@ -107,6 +117,17 @@ class ReadOptions(Settings):
         None, unit="s", help="Point methods: split a trace where nothing is logged for this long, e.g. 4h.", gt=0
     )
     strict: bool = setting(False, help="Stop with an error if a row is bad; by default bad rows are dropped.")  # noqa: FBT003
+
+    confirm: Annotated[tuple[str, ...], checked(_words)] = setting(
+        (), help=f"What is right although it looks like a mistake: {', '.join(CONFIRM)}."
+    )
+
+    @field_validator("confirm")
+    @classmethod
+    def _known_codes(cls, confirm: tuple[str, ...]) -> tuple[str, ...]:
+        if unknown := [code for code in confirm if code not in CONFIRM]:
+            raise ValueError(f"there is nothing of that name to confirm; {nearest(unknown[0], CONFIRM)}")
+        return confirm
 
     @field_validator("columns")
     @classmethod
@@ -159,6 +180,11 @@ class ReadOptions(Settings):
         start, end = self.period
         return _instant_ms(start, self.tz), _instant_ms(end, self.tz)
 
+    def to_record(self) -> dict[str, Any]:
+        """Return plain types for the private run record; a relative path becomes absolute."""
+        cells = {} if self.cells is None else {"cells": str(self.cells.absolute())}
+        return {**self.model_dump(mode="json"), **cells}
+
     def require_whole_users(self) -> None:
         """Raise SettingsError if traces are split, since a person would then be hidden among their own parts."""
         if self.split_gap is not None or self.align_days:
@@ -184,6 +210,7 @@ class ReadingRules(TypedDict, total=False):
     align_days: int
     split_gap: float | str | None
     strict: bool
+    confirm: Sequence[str] | str
 
 
 class Reading(ReadingRules, total=False):

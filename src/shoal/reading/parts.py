@@ -15,8 +15,10 @@ from shoal.lists import offsets_of
 from shoal.memory import human_bytes
 from shoal.reading.engine import FEWER, ROW_BYTES, memory_limit, rows_within
 from shoal.reading.events import Events, collect, name_columns, to_events
+from shoal.reading.inputs import as_input
 from shoal.reading.rules import Rows
 from shoal.reading.spill import SpillFile, spill_files
+from shoal.reading.spread import Spread
 from shoal.reading.stream import Input, OpenRows, finish, kept_rows, open_rows
 from shoal.run import LOCAL, Run
 
@@ -30,33 +32,10 @@ if TYPE_CHECKING:
     from shoal.reading.account import Account
     from shoal.reading.options import ReadOptions
 
-__all__ = ["EventParts", "Spread", "event_parts"]
+__all__ = ["EventParts", "event_parts"]
 
 _COLUMNS = {"users": "i4", "ms": "i8", "a": "f8", "b": "f8"}
 _DISK_BYTES = 52  # of a row: 28 here, twice 12 for the samples that reading makes of it
-
-
-@dataclass(eq=False)
-class Spread:
-    """The extent of spilled rows: the first and last time, and counts of places by whole degree.
-
-    `lng` counts from -180 to 180, `lat` from -90 to 90; both are None where no CRS has to be found.
-    """
-
-    first_ms: int = 2**63 - 1
-    last_ms: int = -(2**63)
-    lng: NDArray[np.int64] | None = None
-    lat: NDArray[np.int64] | None = None
-
-    def add(self, rows: Rows) -> None:
-        """Add the times and places of some rows."""
-        if len(rows.ms) == 0:
-            return
-        self.first_ms = min(self.first_ms, int(rows.ms.min()))
-        self.last_ms = max(self.last_ms, int(rows.ms.max()))
-        if self.lng is not None and self.lat is not None:
-            self.lng += np.bincount(np.rint(rows.a).astype(np.int64) + 180, minlength=361)
-            self.lat += np.bincount(np.rint(rows.b).astype(np.int64) + 90, minlength=181)
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,6 +111,7 @@ def event_parts(source: Input, options: ReadOptions, *, run: Run = LOCAL) -> Ite
     ...     [(part.labels.to_pylist(), len(part)) for part in parts]
     [([7], 2), ([8], 1)]
     """
+    source = as_input(source)
     limit = memory_limit(run.memory)
     folder = run.scratch
 
@@ -147,7 +127,7 @@ def event_parts(source: Input, options: ReadOptions, *, run: Run = LOCAL) -> Ite
             else:
                 _require_users(rows, limit)
                 files = stack.enter_context(spill_files(stack.enter_context(private_folder(folder)), _COLUMNS))
-                spilled = _spill(rows, files, limit, run, find_crs=options.crs is None and rows.has_degrees)
+                spilled = _spill(rows, files, limit, run)
         if spilled is not None:
             yield _in_parts(spilled)
             return
@@ -201,12 +181,12 @@ def _bounds(counts: NDArray[np.int64], most: int) -> NDArray[np.int64]:
     return np.array(bounds, dtype=np.int64)
 
 
-def _spill(rows: OpenRows, files: list[SpillFile], limit: int, run: Run, *, find_crs: bool) -> _Spilled:
+def _spill(rows: OpenRows, files: list[SpillFile], limit: int, run: Run) -> _Spilled:
     """Write the kept rows to files, each part's rows together."""
     bounds = _bounds(rows.counts, rows_within(limit) // 2)
     starts = offsets_of(rows.counts)[bounds]
     filled = np.zeros(len(bounds) - 1, dtype=np.int64)
-    spread = Spread(lng=np.zeros(361, np.int64), lat=np.zeros(181, np.int64)) if find_crs else Spread()
+    spread = Spread(degrees=rows.has_degrees)
     number = np.min_scalar_type(len(filled))  # small ones are sorted fastest
     part_of = np.repeat(np.arange(len(filled), dtype=number), np.diff(bounds))
     with run.stage("read", rows.total) as advance:

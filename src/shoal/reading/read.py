@@ -8,11 +8,13 @@ import pyarrow as pa
 
 from shoal.arrow import to_arrow_array
 from shoal.errors import InputError
-from shoal.reading.granules import central_crs, granules, make_frame
+from shoal.reading.granules import choose_crs, granules, make_frame
 from shoal.reading.mapped import mapped_trajectories
 from shoal.reading.options import ReadOptions, read_options
 from shoal.reading.parts import event_parts
+from shoal.reading.sanity import require_sane, warn_of_naive_times
 from shoal.reading.screen import Lost, complete, screen
+from shoal.reading.spread import spread_of
 from shoal.run import LOCAL, Run
 from shoal.trajectories import Trajectories
 
@@ -22,16 +24,16 @@ if TYPE_CHECKING:
 
     from shoal.reading.events import Events, Input
 
-__all__ = ["choose_crs", "from_arrow", "from_pandas", "from_polars", "read", "trajectories"]
+__all__ = ["from_arrow", "from_pandas", "from_polars", "read", "trajectories"]
 
 
 def read(source: Input, *, options: ReadOptions | None = None, run: Run = LOCAL, **fields: Any) -> Trajectories:
-    r"""Read trajectories from CSV, TSV (also .gz, .zst) or Parquet: a file, a folder, a glob or a list of them.
+    r"""Read trajectories from files (a file, a folder, a glob or a list of them) or from a data frame.
 
     Parameters
     ----------
     source
-        The files, or an Arrow table.
+        The files, or a data frame of pandas, Polars, GeoPandas or Arrow.
     options, **fields
         How to read: `ReadOptions`, or its fields as keywords (`tz="Africa/Dakar"`).
     run
@@ -49,6 +51,8 @@ def read(source: Input, *, options: ReadOptions | None = None, run: Run = LOCAL,
         The data can't be used; its subclasses say why.
     SettingsError, TooLarge, OutputError
         An option makes no sense; the data is too large; there is no room in `run.work_dir`.
+
+    Warns (NaiveTimes) if times have no zone and `tz` was not given: they are then read as UTC.
 
     Guarantee: the result does not depend on the order of rows, on how they are split into files, on the kind of files,
     or on threads and memory.
@@ -68,6 +72,7 @@ def read(source: Input, *, options: ReadOptions | None = None, run: Run = LOCAL,
     chosen = read_options(options, **fields)
     chosen.require_whole_users()
     with event_parts(source, chosen, run=run) as parts:
+        warn_of_naive_times(parts.account, chosen)
         if parts.spread is None:
             return trajectories(parts.take(), chosen, run=run)
         return mapped_trajectories(parts, parts.spread, chosen, run=run)
@@ -81,9 +86,7 @@ def from_arrow(table: pa.Table, **options: Any) -> Trajectories:
     >>> from_arrow(pa.table({"uid": [1], "t": [3], "d": [0], "x": [5], "y": [6]}), slot="30min").t.tolist()
     [3]
     """
-    if not isinstance(table, pa.Table):
-        raise InputError("from_arrow takes a pyarrow.Table")
-    return read(table, **options)
+    return _from_frame(table, "from_arrow takes a pyarrow.Table", isinstance(table, pa.Table), options)
 
 
 def from_pandas(frame: pd.DataFrame, **options: Any) -> Trajectories:
@@ -91,11 +94,7 @@ def from_pandas(frame: pd.DataFrame, **options: Any) -> Trajectories:
 
     `options` are the fields of `ReadOptions` as keywords. The index of the frame is ignored.
     """
-    try:
-        table = pa.Table.from_pandas(frame, preserve_index=False)
-    except (pa.ArrowException, TypeError, AttributeError):
-        raise InputError("the frame can't be used: a column mixes types; give each column one type") from None
-    return read(table, **options)
+    return _from_frame(frame, "from_pandas takes a pandas.DataFrame", hasattr(frame, "iloc"), options)
 
 
 def from_polars(frame: pl.DataFrame, **options: Any) -> Trajectories:
@@ -103,23 +102,13 @@ def from_polars(frame: pl.DataFrame, **options: Any) -> Trajectories:
 
     `options` are the fields of `ReadOptions` as keywords.
     """
-    try:
-        table = frame.to_arrow()
-    except (pa.ArrowException, AttributeError):
-        raise InputError("from_polars takes a polars.DataFrame") from None
-    return read(table, **options)
+    return _from_frame(frame, "from_polars takes a polars.DataFrame", hasattr(frame, "to_arrow"), options)
 
 
-def choose_crs(events: Events, options: ReadOptions) -> str | None:
-    """Return the CRS to use: the one asked for, else the local one around the median in whole degrees.
-
-    None for gridded data without geography.
-    """
-    if options.crs is not None or events.lng is None or events.lat is None:
-        return options.crs
-    from shoal.kernels.grid import degree_counts
-
-    return central_crs(degree_counts(events.lng, 180), degree_counts(events.lat, 90))
+def _from_frame(frame: Any, wrong: str, right: bool, options: dict[str, Any]) -> Trajectories:
+    if not right:
+        raise InputError(f"{wrong}; for files, call shoal.read")
+    return read(frame, **options)
 
 
 def trajectories(events: Events, options: ReadOptions, *, crs: str | None = None, run: Run = LOCAL) -> Trajectories:
@@ -131,9 +120,10 @@ def trajectories(events: Events, options: ReadOptions, *, crs: str | None = None
     """
     from shoal.kernels.order import pack_rows, unpack_users
 
-    crs = crs if crs is not None else choose_crs(events, options)
-    frame = make_frame(crs, int(events.epoch_ms.min()), int(events.epoch_ms.max()), options)
-    rows, labels, account, lost = len(events), events.labels, events.account, Lost()
+    spread = spread_of(events)
+    frame = make_frame(crs or choose_crs(spread, options), spread.first_ms, spread.last_ms, options)
+    account = require_sane(events.account, spread, options)
+    rows, labels, lost = len(events), events.labels, Lost()
     with run.stage("project", rows) as advance:
         users, t, x, y = granules(events, frame, run, advance)
     del events  # if nobody else holds them, their memory is needed now

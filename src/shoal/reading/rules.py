@@ -15,6 +15,7 @@ from shoal.reading.account import (
     BAD_TIME,
     BAD_USER,
     BAD_YEAR,
+    BAD_ZERO,
     OUTSIDE_BBOX,
     OUTSIDE_PERIOD,
     ROW_RULES,
@@ -24,7 +25,7 @@ from shoal.reading.times import FIRST_MS, LAST_MS, NO_TIME
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["KEPT", "Rows", "Rules", "judge"]
+__all__ = ["KEPT", "Rows", "Rules", "in_box", "judge"]
 
 KEPT = len(ROW_RULES)
 _CODE = {rule: code for code, rule in enumerate(ROW_RULES)}
@@ -45,11 +46,15 @@ class Rows:
 
 @dataclass(frozen=True)
 class Rules:
-    """The rules for a row: |a| ≤ max_a, |b| ≤ max_b (longitude and latitude, or east and north), and filters."""
+    """The rules for a row: |a| ≤ max_a, |b| ≤ max_b (longitude and latitude, or east and north), and filters.
+
+    `no_zero`: the place 0, 0 is none.
+    """
 
     max_a: float
     max_b: float
     from_cells: bool = False
+    no_zero: bool = False
     period_ms: tuple[int, int] | None = None
     bbox: tuple[float, float, float, float] | None = None
     crs: str | None = None  # of a, b when they are metres
@@ -78,6 +83,7 @@ def judge(rows: Rows, rules: Rules) -> NDArray[np.uint8] | None:
             (BAD_PLACE, np.isnan(rows.a) | np.isnan(rows.b) if rules.from_cells else ~np.isfinite(rows.a + rows.b)),
             (BAD_CELL, np.isinf(rows.a) if rules.from_cells else None),
             (BAD_RANGE, (np.abs(rows.a) > rules.max_a) | (np.abs(rows.b) > rules.max_b)),
+            (BAD_ZERO, (rows.a == 0) & (rows.b == 0) if rules.no_zero else None),
         ]
     for rule, mask in broken:
         if mask is not None:
@@ -87,7 +93,7 @@ def judge(rows: Rows, rules: Rules) -> NDArray[np.uint8] | None:
         codes[((rows.ms < start) | (rows.ms >= end)) & (codes == KEPT)] = _CODE[OUTSIDE_PERIOD]
     if rules.bbox is not None:
         kept = np.flatnonzero(codes == KEPT)
-        codes[kept[~_inside(rows.a[kept], rows.b[kept], rules)]] = _CODE[OUTSIDE_BBOX]
+        codes[kept[~in_box(rows.a[kept], rows.b[kept], rules)]] = _CODE[OUTSIDE_BBOX]
     return codes
 
 
@@ -103,11 +109,12 @@ def _all_good(rows: Rows, rules: Rules) -> bool:
             and rows.a.max() <= rules.max_a
             and rows.b.min() >= -rules.max_b
             and rows.b.max() <= rules.max_b
+            and not (rules.no_zero and ((rows.a == 0) & (rows.b == 0)).any())
         )
     )
 
 
-def _inside(a: NDArray[np.float64], b: NDArray[np.float64], rules: Rules) -> NDArray[np.bool_]:
+def in_box(a: NDArray[np.float64], b: NDArray[np.float64], rules: Rules) -> NDArray[np.bool_]:
     """Return whether places lie in the bounding box; west > east means that it crosses the antimeridian."""
     if rules.crs is not None:
         a, b = transformer(rules.crs).transform(a, b, direction="INVERSE")

@@ -23,7 +23,9 @@ from shoal.reading.account import (
     BAD_TIME,
     BAD_USER,
     BAD_YEAR,
+    BAD_ZERO,
     NO_ROWS,
+    OUTSIDE_BBOX,
     ROW_RULES,
     Account,
 )
@@ -31,7 +33,7 @@ from shoal.reading.arrivals import Arrivals, arrivals
 from shoal.reading.columns import printable
 from shoal.reading.engine import batches, open_engine
 from shoal.reading.parse import Parsed, load_cells, parse, rejected_rows
-from shoal.reading.rules import KEPT, Rows, Rules, judge
+from shoal.reading.rules import KEPT, Rows, Rules, in_box, judge
 from shoal.reading.sources import Source
 from shoal.reading.times import LOCAL, NO_TIME, NUMBER, ZONED, ZULU, zone
 from shoal.units import INT32
@@ -49,7 +51,7 @@ __all__ = ["Input", "OpenRows", "finish", "kept_rows", "open_rows"]
 
 BATCH = 1 << 17
 _SWAPPED = 0.2  # a larger share of rows with impossible latitude and possible longitude is not an accident
-_STRICT = {BAD_ROW, BAD_USER, BAD_TIME, BAD_YEAR, BAD_PLACE, BAD_RANGE, BAD_CELL}
+_STRICT = {BAD_ROW, BAD_USER, BAD_TIME, BAD_YEAR, BAD_PLACE, BAD_RANGE, BAD_ZERO, BAD_CELL}
 _ROLES = {BAD_USER: ("user",), BAD_TIME: ("time", "day", "slot"), BAD_YEAR: ("time", "day", "slot")}
 
 Input: TypeAlias = str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | pa.Table
@@ -62,6 +64,7 @@ class _Tally:
     codes: NDArray[np.int64] = field(default_factory=lambda: np.zeros(KEPT + 1, dtype=np.int64))
     kinds: set[int] = field(default_factory=set)
     swapped: int = 0
+    swapped_box: int = 0  # outside the bounding box, but inside it with axes exchanged
     whole: bool = True  # whether places given as numbers of cells are whole numbers
 
 
@@ -161,6 +164,13 @@ def finish(rows: OpenRows) -> tuple[pa.Array, Account]:
     if inside.options.strict and any(tally.codes[ROW_RULES.index(rule)] for rule in _STRICT):
         _raise_bad_row(inside)
     account = _account(tally, inside.parsed, inside.options)
+    account = replace(
+        account,
+        people=len(rows.counts),
+        single=int((rows.counts == 1).sum()),
+        naive=LOCAL in tally.kinds,
+        read=inside.options.to_record(),
+    )
     if account.kept_rows == 0:
         raise NoValidRows(_nothing_left(account, inside.sources))
     if not tally.whole:
@@ -201,7 +211,8 @@ def _rules(parsed: Parsed, options: ReadOptions) -> Rules:
     if parsed.place == "metres" and options.crs is None and options.bbox is not None:
         raise SettingsError("a bounding box is in degrees, but the places are grid cells; leave out `bbox`")
     if parsed.place != "metres":
-        limits = Rules(max_a=180, max_b=90, from_cells=parsed.place == "cell")
+        no_zero = "zero-zero" not in options.confirm
+        limits = Rules(max_a=180, max_b=90, from_cells=parsed.place == "cell", no_zero=no_zero)
     elif options.crs is not None:
         limits = Rules(max_a=1e8, max_b=1e8, crs=options.crs)
     else:
@@ -283,17 +294,30 @@ def _sift(rows: Rows, codes: NDArray[np.uint8] | None, rules: Rules, tally: _Tal
     tally.codes += np.bincount(codes, minlength=KEPT + 1)
     impossible = codes == ROW_RULES.index(BAD_RANGE)
     tally.swapped += int(np.sum(impossible & (np.abs(rows.a) <= rules.max_b) & (np.abs(rows.b) > rules.max_b)))
+    if rules.bbox is not None:
+        outside = codes == ROW_RULES.index(OUTSIDE_BBOX)
+        tally.swapped_box += int(in_box(rows.b[outside], rows.a[outside], rules).sum())
     mask = codes == KEPT
     return Rows(rows.users[mask], rows.ms[mask], rows.a[mask], rows.b[mask])
 
 
 def _check(tally: _Tally, parsed: Parsed) -> None:
     """Check the input as a whole, beyond single rows; raises LikelySwapped."""
-    places = int(tally.codes[KEPT] + tally.codes[ROW_RULES.index(BAD_RANGE)])
-    if parsed.place == "degrees" and tally.swapped > _SWAPPED * places:
+    if parsed.place != "degrees":
+        return
+    kept, lat, lng = int(tally.codes[KEPT]), *(printable(parsed.columns.of[role]) for role in ("lat", "lng"))
+    advice = f'give `columns="lat={lng},lng={lat}"`'
+    places = kept + int(tally.codes[ROW_RULES.index(BAD_RANGE)])
+    if tally.swapped > _SWAPPED * places:
         raise LikelySwapped(
             f"latitude and longitude seem to be exchanged: {tally.swapped:,} of {places:,} latitudes are beyond 90; "
-            f'give `columns="lat={printable(parsed.columns.of["lng"])},lng={printable(parsed.columns.of["lat"])}"`'
+            f"{advice}"
+        )
+    outside = int(tally.codes[ROW_RULES.index(OUTSIDE_BBOX)])
+    if kept == 0 and tally.swapped_box > outside / 2:
+        raise LikelySwapped(
+            f"latitude and longitude seem to be exchanged: all places are outside the bounding box, but most would be "
+            f"inside with both exchanged; {advice}, or correct the box: west,south,east,north"
         )
 
 
@@ -311,7 +335,8 @@ def _account(tally: _Tally, parsed: Parsed, options: ReadOptions) -> Account:
         notes.append(f"x and y were read as numbers of cells of {options.cell} m, without geography (no CRS given)")
     if parsed.ignored:
         notes.append(f"ignored columns: {', '.join(map(printable, parsed.ignored[:20]))}")
-    return Account(int(tally.codes.sum()), dropped, {}, int(tally.codes[KEPT]), tuple(notes))
+    columns = {role: printable(name) for role, name in parsed.columns.of.items()}
+    return Account(int(tally.codes.sum()), dropped, {}, int(tally.codes[KEPT]), columns, notes=tuple(notes))
 
 
 def _nothing_left(account: Account, sources: Sequence[Source]) -> str:
@@ -333,7 +358,7 @@ def _raise_bad_row(inside: _Inside) -> NoReturn:
             limits = _rules(parsed, options)
             seen = 0
             for rows, _ in _stream(engine, parsed, options, None):
-                codes = judge(rows, Rules(limits.max_a, limits.max_b, limits.from_cells))
+                codes = judge(rows, replace(limits, period_ms=None, bbox=None))
                 if codes is not None and (codes < KEPT).any():
                     first = int(np.argmax(codes < KEPT))
                     raise BadRows(_bad_row(one, seen + first + 1, ROW_RULES[codes[first]], parsed))

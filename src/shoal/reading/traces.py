@@ -14,12 +14,13 @@ from shoal.frame import transformer
 from shoal.lists import even_ranges, offsets_of
 from shoal.reading.account import FEW_DAYS, FEW_SAMPLES, LATER_DAY, SAME_FIX
 from shoal.reading.days import aligned, day_numbers
-from shoal.reading.granules import central_crs, make_frame
+from shoal.reading.granules import choose_crs, make_frame
 from shoal.reading.options import ReadOptions, read_options
 from shoal.reading.parts import event_parts
-from shoal.reading.read import choose_crs
+from shoal.reading.sanity import require_sane, warn_of_naive_times
 from shoal.reading.screen import Lost, complete
 from shoal.reading.spill import spill_files
+from shoal.reading.spread import spread_of
 from shoal.run import LOCAL, Run
 from shoal.traces import Traces
 
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
 
     from shoal.frame import Frame
     from shoal.reading.events import Events, Input
-    from shoal.reading.parts import EventParts, Spread
+    from shoal.reading.parts import EventParts
+    from shoal.reading.spread import Spread
 
 __all__ = ["read_traces"]
 
@@ -77,25 +79,24 @@ def read_traces(source: Input, *, options: ReadOptions | None = None, run: Run =
     chosen = read_options(options, **fields)
     lost = Lost()
     with event_parts(source, chosen, run=run) as parts:
+        warn_of_naive_times(parts.account, chosen)
         if parts.spread is not None:
             return _mapped(parts, parts.spread, chosen, lost, run)
         events = parts.take()
-    first_ms, last_ms = int(events.epoch_ms.min()), int(events.epoch_ms.max())
-    frame = make_frame(choose_crs(events, chosen), first_ms, last_ms, chosen)
-    labels, account = events.labels, events.account
+    spread, labels = spread_of(events), events.labels
+    frame = make_frame(choose_crs(spread, chosen), spread.first_ms, spread.last_ms, chosen)
+    account = require_sane(events.account, spread, chosen)
     with run.stage("sort"):
         part = _sorted_part(events, chosen, lost, run)
         del events
-        part = _screened(part, chosen, lost, first_ms)
+        part = _screened(part, chosen, lost, spread.first_ms)
     return _traces(part, labels, frame, chosen, complete(account, lost))
 
 
 def _mapped(parts: EventParts, spread: Spread, options: ReadOptions, lost: Lost, run: Run) -> Traces:
     """Make Traces from parts, with fixes in mapped files; the result is the same as from all rows at once."""
-    crs = options.crs
-    if spread.lng is not None and spread.lat is not None:
-        crs = central_crs(spread.lng, spread.lat)
-    frame = make_frame(crs, spread.first_ms, spread.last_ms, options)
+    known = require_sane(parts.account, spread, options)
+    frame = make_frame(choose_crs(spread, options), spread.first_ms, spread.last_ms, options)
     users, counts, end, before = [], [], 0, 0
     with (
         private_folder(run.scratch) as private,
@@ -114,7 +115,7 @@ def _mapped(parts: EventParts, spread: Spread, options: ReadOptions, lost: Lost,
             if len(users) == 1:
                 gc.collect()  # the first use compiles kernels, which leaves cycles that hold everything around it
             advance(rows)
-        account = complete(parts.account, lost)
+        account = complete(known, lost)
         columns = (file.map() for file in files)
         whole = _Part(np.concatenate(users), offsets_of(np.concatenate(counts)), *columns)
     return _traces(whole, parts.labels, frame, options, account)

@@ -132,9 +132,18 @@ NOTES = {
     "no-manifest": "Integrity was not checked: there is no manifest beside the release.",
     "foreign-release": "Integrity was not checked: the release does not say which tool made it, and on which grid.",
     "other-grid": "The given grid is not the one that the release states; the release's grid was used.",
+    "options-recorded": "Reading options that were not given come from the run record {file}: {names}.",
+    "options-differ": "The run record {file} says that the release was made with other reading options: {names}. The "
+    "given ones were used.",
+    "record-of-another": "{file} is the run record of another release; it was not used.",
+    "options-missing": "No run record was found. If the release was made with reading options (--tz, --min-samples, "
+    "--period …), give the same, or the run record: --run-record.",
+    "shifted": "The release lies {hours:+g} h apart from the original, as if that were read in another time zone than "
+    "when the release was made. Give the same --tz, or the private run record: --run-record.",
     "larger-k": "The release claims a larger k than asked for; the larger one was checked.",
     "longer-windows": "The release claims longer windows than asked for; these were checked.",
     "outside-claim": "{users:,} users and {rows:,} rows were left out by the reading rules and are outside the claim.",
+    "left-out": "{n:,} of {users:,} people are left out of the release: it says nothing about them.",
     "order-not-judged": "The order of the records was not judged: that needs {n} records.",
     "one-way-only": "{n:,} of them lie inside {k} records or more one-way only: boxes without any of their samples "
     "(a giant box, somebody else's raw copy) hide nobody.",

@@ -205,7 +205,8 @@ def _joined(
         ms, lng, lat = (np.concatenate([getattr(some, name) for some in kept]) for name in ("ms", "lng", "lat"))
         columns = Track(offsets_of(counts), ms, lng, lat)
     elif spilled:
-        columns = Track(offsets_of(counts), *spilled)
+        ms, lng, lat = spilled
+        columns = Track(offsets_of(counts), ms, lng, lat)
     labels = pa.concat_arrays([part.labels for part in parts])
     given = ({rule: count for rule, count in total.items() if count} for total in (outside, rows_outside))
     return OriginalFixes(labels, counts, first, last, columns, *given)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from shoal.run import LOCAL, Run
 from shoal.seen.audit import audit_rows, places_among
 from shoal.seen.fixes import open_fixes
 from shoal.seen.opened import open_release
+from shoal.seen.recorded import Recorded, recorded_reading
 from shoal.seen.stores import brought
 from shoal.seen.track import Track
 from shoal.traces import Traces
@@ -34,12 +35,14 @@ __all__ = ["Pairs", "Track", "open_pairs"]
 class Pairs:
     """The original traces and the published points; `traces[r]` is the trace that record r was made of, if known.
 
-    The audit says who owns a record; the record's times say which of their traces it was made of.
+    The audit says who owns a record; the record's times say which of their traces it was made of. `recorded` says how
+    the original was read.
     """
 
     original: Traces | Track
     published: Track
     traces: NDArray[np.int64] | None
+    recorded: Recorded = field(default_factory=lambda: Recorded(options=None))
 
     def require_owners(self, what: str) -> NDArray[np.int64]:
         """Return the trace of each record; raises CannotCheck if the owners of the records are not known."""
@@ -53,21 +56,26 @@ def open_pairs(
     release: str | Path | Release,
     *,
     audit: str | Path | pa.Table | None = None,
+    run_record: str | Path | None = None,
     options: ReadOptions | None = None,
     run: Run = LOCAL,
 ) -> Pairs:
     """Read an original (with the reading options of the release) and a release, of boxes or points.
 
-    Raises CannotCheck if the release has no points in degrees, or the audit is of another release or original.
+    Options that are not given come from the private `run_record`, which is found by itself beside the release or the
+    audit file. Raises CannotCheck if the release has no points in degrees, if the audit is of another release or
+    original, or if the times of both seem to be read in different time zones.
     """
     with brought(release, run) as at_hand, run.stage("reading the release"):
+        recorded = recorded_reading(original, at_hand, options, run_record=run_record, audit=audit)
         seen = open_release(at_hand)
         uids, track = seen.track()
     if audit is None:
         audit = seen.audit
-    traces, users, labels = _traces(original, options, run)
+    traces, users, labels = _traces(original, recorded.options, run)
+    recorded.require_same_zone(traces.seconds, track.seconds)
     of = None if audit is None else _traces_of(traces, users, track, _owners(audit, uids, labels))
-    return Pairs(traces, track, of)
+    return Pairs(traces, track, of, recorded)
 
 
 def _traces(

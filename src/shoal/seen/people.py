@@ -36,7 +36,8 @@ _READING, _KEEPING = 0.6, 0.3
 class Crowd:
     """Everybody inside the claim, part after part.
 
-    `labels`, `counts` (published samples) and `first` (the first sample, t, x, y) are about everybody. The samples
+    `labels`, `counts` (published samples), `first` (the first sample, t, x, y) and `span` (the first and the last slot)
+    are about everybody. The samples
     themselves come with `parts`, as often as needed: they are `kept` (they fit into memory) or computed again.
     `outside` and `rows_outside` count the users and the rows that the reading rules removed.
     """
@@ -44,6 +45,7 @@ class Crowd:
     labels: Any
     counts: NDArray[np.int64]
     first: NDArray[np.int64]
+    span: tuple[int, int]
     read: Callable[[], Iterable[Original]]
     kept: bool = True
     outside: dict[str, int] = field(default_factory=dict)
@@ -56,6 +58,10 @@ class Crowd:
     def samples(self) -> int:
         """The total number of samples."""
         return int(self.counts.sum())
+
+    def seconds(self, grid: Grid) -> tuple[int, int]:
+        """Return the first and the last second of everybody's samples."""
+        return self.span[0] * grid.slot_s, (self.span[1] + 1) * grid.slot_s
 
     def parts(self) -> Iterator[tuple[int, Original]]:
         """Yield the parts, each with the index of its first user."""
@@ -130,19 +136,20 @@ def crowd_of(people: Original) -> Crowd:
     >>> len(crowd_of(Original(pa.array(["ann"]), np.array([0, 2]), ids, ids, ids)))
     1
     """
-    return Crowd(people.labels, people.counts, _first(people), lambda: [people])
+    return Crowd(people.labels, people.counts, _first(people), _span(people), lambda: [people])
 
 
 def _gather(parts: Any, place: Callable[[Events], Original], *, keep: bool) -> Crowd:
     """Read all parts once to find who is inside the claim, with how many samples."""
     kept: list[Original] = []
-    labels, counts, first = [], [], []
+    labels, counts, first, spans = [], [], [], []
     outside, rows_outside = dict(parts.account.users_dropped), dict(parts.account.dropped)
     for events in parts:
         part = place(events)
         labels.append(part.labels)
         counts.append(part.counts)
         first.append(_first(part))
+        spans.append(_span(part))
         for total, more in ((outside, part.outside), (rows_outside, part.rows_outside)):
             for rule, number in more.items():
                 total[rule] = total.get(rule, 0) + number
@@ -152,6 +159,7 @@ def _gather(parts: Any, place: Callable[[Events], Original], *, keep: bool) -> C
         pa.concat_arrays(labels),
         np.concatenate(counts),
         np.concatenate(first),
+        (min(first for first, _ in spans), max(last for _, last in spans)),
         (lambda: kept) if keep else (lambda: map(place, parts)),
         keep,
         _positive(outside),
@@ -162,6 +170,10 @@ def _gather(parts: Any, place: Callable[[Events], Original], *, keep: bool) -> C
 def _first(people: Original) -> NDArray[np.int64]:
     rows = people.offsets[:-1].clip(0, max(0, len(people.t) - 1))
     return np.stack([column[rows].astype(np.int64) for column in (people.t, people.x, people.y)], axis=1)
+
+
+def _span(people: Original) -> tuple[int, int]:
+    return (int(people.t.min()), int(people.t.max())) if len(people.t) else (2**62, -(2**62))
 
 
 def _positive(counts: dict[str, int]) -> dict[str, int]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from shoal.jit import Granules, Ints
     from shoal.release import Release
+    from shoal.seen.grid import Grid
 
 __all__ = ["Catalogue", "RecordBoxes", "Records", "boxes_of", "catalogue", "records_of_release"]
 
@@ -122,6 +123,13 @@ class Catalogue:
     def nbytes(self) -> int:
         """The memory it takes, in bytes."""
         return self.uids.nbytes + self.groups.nbytes + self.weights.nbytes + self.unique.nbytes
+
+    def seconds(self, grid: Grid) -> tuple[int, int]:
+        """Return the first and the last second that a record covers."""
+        boxes = self.unique.boxes
+        return (
+            (int(boxes[:, 0].min()) * grid.slot_s, (int(boxes[:, 1].max()) + 1) * grid.slot_s) if len(boxes) else (0, 0)
+        )
 
 
 class RecordBoxes(NamedTuple):

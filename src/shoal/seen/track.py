@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import pyarrow as pa
 from shoal.arrow import from_arrow_array
 from shoal.errors import CannotCheck
 from shoal.seen.arrays import fresh, spread
-from shoal.seen.file import POINT, typed_loosely
+from shoal.seen.file import BOX, POINT, typed_loosely
 from shoal.seen.grid import Grid
 
 if TYPE_CHECKING:
@@ -28,12 +28,16 @@ _NO_DEGREES = "the release has no points in degrees: it needs the columns uid, d
 
 @dataclass(frozen=True, eq=False)
 class Track:
-    """Places and times: list r is rows `offsets[r]:offsets[r+1]` of `ms`, `lng`, `lat`, in order of time."""
+    """Places and times: list r is rows `offsets[r]:offsets[r+1]` of `ms`, `lng`, `lat`, in order of time.
+
+    `covered` is the first and the last millisecond of the boxes that the places are the middles of, if they are.
+    """
 
     offsets: NDArray[np.int64]
     ms: NDArray[np.int64]
     lng: NDArray[np.float64]
     lat: NDArray[np.float64]
+    covered: tuple[int, int] | None = None
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -43,6 +47,12 @@ class Track:
         """How many places and times there are in all."""
         return len(self.ms)
 
+    @property
+    def seconds(self) -> tuple[int, int]:
+        """The first and the last second."""
+        first, last = self.covered or ((self.ms.min(), self.ms.max()) if len(self.ms) else (0, 0))
+        return int(first) // 1000, int(last) // 1000
+
 
 def track_of_file(file: File) -> tuple[NDArray[np.int64], Track]:
     """Return the numbers and points of a file's records: `uid, datetime, lat, lng` of any release with degrees.
@@ -51,16 +61,22 @@ def track_of_file(file: File) -> tuple[NDArray[np.int64], Track]:
     """
     if not set(POINT) <= set(file.names):
         raise CannotCheck(_NO_DEGREES)
+    names = [*POINT, *(name for name in BOX[:2] if name in file.names)]
     parts: list[list[NDArray[Any]]] = [[] for _ in POINT]
-    for batch in file.batches(list(POINT)):
+    covered: list[int] = []
+    for batch in file.batches(names):
         try:
-            typed = typed_loosely(batch.select(list(POINT)))
+            typed = typed_loosely(batch.select(names))
         except pa.ArrowException:
             raise CannotCheck("the columns uid, datetime, lat, lng of the release can't be read") from None
         for part, name in zip(parts, POINT, strict=True):
             part.append(_plain(typed[name]))
+        for name in names[len(POINT) :]:
+            edges = _plain(typed[name])
+            covered += [int(edges.min()), int(edges.max())] if len(edges) else []
     uid, ms, lat, lng = (np.concatenate(part) if part else _NOTHING for part in parts)
-    return _by_record(uid, ms, lng, lat)
+    uids, track = _by_record(uid, ms, lng, lat)
+    return uids, replace(track, covered=(min(covered), max(covered)) if covered else None)
 
 
 def track_of_release(release: Release) -> tuple[NDArray[np.int64], Track]:

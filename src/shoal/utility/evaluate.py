@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from shoal.errors import CannotCheck
 from shoal.figures import Figured
 from shoal.reading.options import read_options
 from shoal.run import LOCAL, Run
@@ -16,6 +13,7 @@ from shoal.utility.metrics import METRICS, Drawn
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     import pyarrow as pa
 
@@ -34,7 +32,7 @@ class Evaluation(Figured):
 
     `figures` are those of all `shoal.utility.METRICS` by name; each is an attribute too, e.g. `query_distortion`. A
     figure is None if its metric needs the owners of the records, and these are not known. `seconds` is how long the
-    method ran, if there is a run record. docs/evaluate.md explains the figures.
+    method ran, if there is a run record. `notes` say how the original was read. docs/evaluate.md explains the figures.
     """
 
     traces: int
@@ -43,6 +41,7 @@ class Evaluation(Figured):
     points: int
     figures: Mapping[str, Any]
     seconds: float | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def unmeasured(self) -> list[str]:
@@ -85,7 +84,8 @@ def evaluate(
     original, release
         The data that the release was made from (files or Traces), and the release (a file, or an object in memory).
     audit, run_record
-        The private audit file, needed for the spatial error; the private run record, needed for the time of the method.
+        The private audit file, needed for the spatial error; the private run record, which has reading options that are
+        not given, and the time of the method. The record is found by itself beside the release or the audit file.
     queries, seed
         How many range queries to draw, and their seed.
     options, **reading
@@ -111,16 +111,12 @@ def evaluate(
     >>> evaluate(traces, shoal.Promesse(step=100).anonymize(traces)).spatial_error_m < 20
     True
     """
-    pairs = open_pairs(
-        original, release, audit=audit, options=read_options(options, **reading) if reading else options, run=run
-    )
-    seconds = None if run_record is None else _seconds(Path(run_record))
-    return evaluate_pairs(pairs, queries=queries, seed=seed, seconds=seconds, run=run)
+    chosen = read_options(options, **reading) if reading else options
+    pairs = open_pairs(original, release, audit=audit, run_record=run_record, options=chosen, run=run)
+    return evaluate_pairs(pairs, queries=queries, seed=seed, run=run)
 
 
-def evaluate_pairs(
-    pairs: Pairs, *, queries: int = 1000, seed: int = 0, seconds: float | None = None, run: Run = LOCAL
-) -> Evaluation:
+def evaluate_pairs(pairs: Pairs, *, queries: int = 1000, seed: int = 0, run: Run = LOCAL) -> Evaluation:
     """Measure all `METRICS` that can be measured on an open original and release."""
     figures: dict[str, Any] = {figure.name: None for metric in METRICS.values() for figure in metric.figures}
     for name, metric in METRICS.items():
@@ -133,12 +129,6 @@ def evaluate_pairs(
         records=len(pairs.published),
         points=len(pairs.published.ms),
         figures=figures,
-        seconds=seconds,
+        seconds=pairs.recorded.seconds,
+        notes=pairs.recorded.said(),
     )
-
-
-def _seconds(path: Path) -> float:
-    try:
-        return float(json.loads(path.read_text())["seconds"])
-    except (OSError, ValueError, KeyError, TypeError):
-        raise CannotCheck("the run record can't be read; give the file that --run-record wrote") from None

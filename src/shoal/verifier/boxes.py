@@ -104,6 +104,10 @@ class BoxSubject(Subject[Catalogue]):
             _check_places(self.findings, people, self.asked.max_suppressed)
             yield
 
+    def spans(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Return the first and the last second of the samples, and of the boxes."""
+        return self.crowd.seconds(self.opened.header.grid), self.opened.records.seconds(self.opened.header.grid)
+
     def steps(self) -> Iterator[tuple[str, Callable[[], None]]]:
         """Return the steps: records and members, the claim, the file."""
         yield "checking records and members", self._check_records
@@ -143,7 +147,8 @@ class BoxSubject(Subject[Catalogue]):
 
     def note_result(self) -> None:
         """Add the sentence about how many people, and which k, the claim holds for."""
-        _note_result(self.findings, self.opened, len(self.crowd), self.k, self.windows)
+        users = len(self.crowd) - self.findings.figures.get("users_left_out", 0)
+        _note_result(self.findings, self.opened, users, self.k, self.windows)
 
     def shown(self) -> Claim:
         """Return the strongest claim that was shown, if nothing failed."""
@@ -213,6 +218,10 @@ def _note_sizes(findings: Findings, people: Crowd, records: Catalogue, k: int) -
         boxes=int(records.unique.counts[records.groups].sum()),
         k=k,
     )
+    left_out = len(people) - int(records.weights.sum())
+    if left_out > 0:
+        findings.figures["users_left_out"] = left_out
+        findings.note("left-out", n=left_out, users=len(people))
     outside = sum(people.outside.values())
     rows = sum(people.rows_outside.values())
     if outside or rows:

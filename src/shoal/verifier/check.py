@@ -10,6 +10,7 @@ from shoal.errors import SettingsError
 from shoal.run import LOCAL, Run
 from shoal.seen.findings import Findings
 from shoal.seen.opened import open_release
+from shoal.seen.recorded import recorded_reading
 from shoal.seen.stores import brought
 from shoal.verifier.boxes import BoxSubject
 from shoal.verifier.points import PointSubject
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from shoal.reading.options import ReadingRules, ReadOptions
     from shoal.release import Release
+    from shoal.seen.recorded import Recorded
     from shoal.traces import Traces
     from shoal.trajectories import Trajectories
 
@@ -41,6 +43,7 @@ def verify(
     tau: int | str | None = None,
     epsilon: int | str | None = None,
     audit: str | Path | pa.Table | None = None,
+    run_record: str | Path | None = None,
     options: ReadOptions | None = None,
     crs: str | None = None,
     claim: Claim | None = None,
@@ -57,8 +60,9 @@ def verify(
     fields may be given as keywords too (`tz="America/New_York"`), and, where the release itself does not say, `crs` and
     `claim`. `k` may ask for more than is claimed, not for less; `tau` and `epsilon` (seconds, or text such as "60min")
     ask for windows of that length and leakage up to that. With the private `audit` file truth and suppression are
-    checked too, and the noise of points. `suppressed` is the exact number of suppressed samples, if it is known (from
-    the private run record); if no number is stated, there are none. `exact` counts cover beyond k.
+    checked too, and the noise of points. Reading options that are not given come from the private `run_record`, which
+    is found by itself beside the release or the audit file. `suppressed` is the exact number of suppressed samples, if
+    it is known; if no number is stated, there are none. `exact` counts cover beyond k.
     Output: a `Verdict`; `CannotCheck` if no verdict is possible.
     Guarantee: `ok` only if the claim was checked and every check that could run passed; the messages name the checks
     that could not run. The verdict does not depend on the memory and threads of `run`. Claims other than identical
@@ -93,14 +97,16 @@ def verify(
         max_suppressed=max_suppressed,
         exact=exact,
     )
-    given = Given(original=original, options=_reading(options, reading), crs=crs, claim=claim)
     with brought(release, run) as at_hand:
-        return _verdict(at_hand, given, asked, run)
+        recorded = recorded_reading(original, at_hand, _reading(options, reading), run_record=run_record, audit=audit)
+        given = Given(original=original, options=recorded.options, crs=crs, claim=claim)
+        return _verdict(at_hand, given, asked, recorded, run)
 
 
-def _verdict(release: Path | Release, given: Given, asked: Asked, run: Run) -> Verdict:
+def _verdict(release: Path | Release, given: Given, asked: Asked, recorded: Recorded, run: Run) -> Verdict:
     """Return the verdict on a release in a file or in memory."""
     findings, seen = Findings(), open_release(release)
+    recorded.note(findings)
     subject = _SUBJECTS[seen.layout]
     subject.refuse(given, asked)
     with run.stage("reading the release"):
@@ -114,8 +120,19 @@ def _verdict(release: Path | Release, given: Given, asked: Asked, run: Run) -> V
         for name, step in case.steps():
             with run.stage(name):
                 step()
+        if findings.failures:
+            _note_options(findings, case, recorded)
     case.note_result()
     return Verdict.of(findings, opened.header.claim, case.shown())
+
+
+def _note_options(findings: Findings, case: Subject[Any], recorded: Recorded) -> None:
+    """Say that reading options may be what is wrong, after a failure, where nobody said which were used."""
+    hours = recorded.apart(*case.spans())
+    if hours is not None:
+        findings.note("shifted", hours=hours)
+    elif recorded.unsaid:
+        findings.note("options-missing")
 
 
 def _reading(options: ReadOptions | None, reading: ReadingRules) -> ReadOptions | None:

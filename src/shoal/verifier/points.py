@@ -5,6 +5,8 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from shoal.claim import Claim
 from shoal.errors import CannotCheck, SettingsError
 from shoal.seen.audit import read_owners
@@ -20,7 +22,6 @@ from shoal.verifier.subject import Asked, Given, Opened, Subject, declared_suppr
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from shoal.run import Run
@@ -92,6 +93,14 @@ class PointSubject(Subject[PointScan]):
         _note_sizes(self.findings, self.fixes, self.opened.records)
         yield
 
+    def spans(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Return the first and the last second of the fixes, and of the points."""
+        begun, ended, _, _ = self.opened.records.edges
+        if not len(begun) or not len(self.fixes.labels):
+            return (0, 0), (0, 0)
+        ends = (self.fixes.first_ms.min(), self.fixes.last_ms.max()), (begun.min(), ended.max())
+        return tuple((int(first) // 1000, int(last) // 1000) for first, last in ends)  # type: ignore[return-value]
+
     def steps(self) -> Iterator[tuple[str, Callable[[], None]]]:
         """Return the steps: the file, then owners and the claim."""
         yield "looking for leaks", self._check_file
@@ -115,6 +124,10 @@ class PointSubject(Subject[PointScan]):
         owners = read_owners(self.findings, self.audit, fixes.labels, scan.uids)
         if owners is None:
             return
+        left_out = len(fixes.labels) - len(np.unique(owners))
+        if left_out > 0:
+            self.findings.figures["users_left_out"] = left_out
+            self.findings.note("left-out", n=left_out, users=len(fixes.labels))
         if self.opened.file is not None:
             lists = {"the number of fixes of their users": fixes.counts}
             check_owned(self.findings, fixes.labels, lists, owners, scan.uids)
@@ -125,7 +138,8 @@ class PointSubject(Subject[PointScan]):
 
     def note_result(self) -> None:
         """Add the sentence about how many people the claim holds for."""
-        _note_result(self.findings, self.opened.header.claim, len(self.fixes.labels))
+        users = len(self.fixes.labels) - self.findings.figures.get("users_left_out", 0)
+        _note_result(self.findings, self.opened.header.claim, users)
 
     def shown(self) -> Claim:
         """Return the claim of noise, or none: nothing else is checked on points."""

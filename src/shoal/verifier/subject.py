@@ -110,6 +110,10 @@ class Subject(ABC, Generic[R]):
         """Open the original: the people that records are checked against."""
 
     @abstractmethod
+    def spans(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Return the first and the last second of the original, and of the release."""
+
+    @abstractmethod
     def steps(self) -> Iterator[tuple[str, Callable[[], None]]]:
         """Return the steps of the check, each with its name, in order."""
 

@@ -64,12 +64,25 @@ class Verdict(Displayed):
         """Whether the verdict is `ok`."""
         return self.ok
 
+    @property
+    def right(self) -> tuple[str, ...]:
+        """The kinds of checks that ran and found nothing wrong."""
+        return tuple(kind for kind in self.checked if kind not in self.failures)
+
+    @property
+    def result(self) -> str:
+        """The verdict in a word: a release that claims nothing, and of which nothing was shown, does not hold it."""
+        if not self.ok:
+            return "DOES NOT HOLD"
+        nothing = self.claim.name == "none" and (self.shown is None or self.shown.name == "none")
+        return "NOTHING IS CLAIMED" if nothing else "HOLDS"
+
     def summary(self) -> list[tuple[str, Any]]:
         """Return whether the release keeps what it claims, and what was checked."""
-        found = [("verdict", "HOLDS" if self.ok else "DOES NOT HOLD"), ("claim", str(self.claim))]
+        found = [("verdict", self.result), ("claim", str(self.claim))]
         failed = [("failed", ", ".join(self.failures))] if self.failures else []
         left = [("not checked", "; ".join(self.not_checked))] if self.not_checked else []
-        return [*found, *failed, ("checked", ", ".join(self.checked)), *left]
+        return [*found, *failed, ("found right", ", ".join(self.right)), *left]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain types that can be written as JSON."""

@@ -31,10 +31,14 @@ _KINDS = {
 
 
 class Target(Protocol):
-    """A place for a release: `draws` says whether it takes polygons of boxes unasked, `local` that it is files."""
+    """A place for a release: `draws` says whether it takes polygons of boxes unasked, `local` that it is files.
+
+    `files` are the hashes by which the release is known there, if they are not those of the written file.
+    """
 
     draws: bool
     local: bool
+    files: dict[str, str] | None
 
     def receive(self, data: Path) -> Path:
         """Take the written data file, with its manifest beside it; return the file that must be verified."""
@@ -53,6 +57,7 @@ class _Files:
     """Local files: what is verified is what was written, and the switch publishes it."""
 
     draws, local = False, True
+    files: dict[str, str] | None = None
 
     def receive(self, data: Path) -> Path:
         return data

@@ -60,6 +60,7 @@ class _Objects:
     """A data object and its manifest."""
 
     draws, local = False, False
+    files: dict[str, str] | None = None
 
     def __init__(self, address: str, *, overwrite: bool) -> None:
         self._address, self._overwrite = address, overwrite

@@ -98,6 +98,7 @@ class _Table:
     """A table of a release inside a transaction."""
 
     local = False
+    files: dict[str, str] | None = None
 
     def __init__(self, session: Session, address: str, table: tuple[str, str], *, overwrite: bool, draws: bool) -> None:
         self.draws = draws
@@ -113,6 +114,7 @@ class _Table:
             session.execute(f"CREATE TABLE {new} ({', '.join(self._columns(names))})")
             session.append(self._new, self._rows(file))
             rows = row_hash(file.iter_batches(_BATCH))
+        self.files = {"rows": rows}
         manifest = json.loads(data.with_name(f"{data.name}.manifest.json").read_bytes())
         session.execute(f"COMMENT ON TABLE {new} IS {literal(to_comment(manifest, rows))}")
         self._oid = session.value(f"SELECT CAST(CAST({literal(new)} AS regclass) AS oid)::bigint")
