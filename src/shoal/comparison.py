@@ -72,7 +72,7 @@ class Contest:
             return
         self.method.require(people)
         needed = self.method.estimate(people, run=run).memory_bytes
-        require_memory(needed, self.name, "leave it out of --methods or compare fewer people", limit=run.memory)
+        require_memory(needed, self.name, "leave it out of `methods` or compare fewer people", limit=run.memory)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,7 +179,7 @@ def contests(names: Sequence[str], ks: Sequence[int] = (2,)) -> list[Contest]:
     ['raw', 'promesse:200m', 'geo-indistinguishability:ln(4)/200']
     """
     if not names or not ks:
-        raise SettingsError("name at least one method and one k: --methods shoal,k-scale --k 2,5")
+        raise SettingsError('name at least one method and one k: `methods="shoal,k-scale"` and `k="2,5"`')
     runs = [Contest(name, _method(name, k)) for k in dict.fromkeys(ks) for name in dict.fromkeys(names)]
     if len({contest.takes for contest in runs}) > 1:
         points = [name for name, method in METHODS.items() if method.takes == PointMethod.takes]

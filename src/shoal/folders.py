@@ -38,7 +38,7 @@ def private_folder(parent: Path) -> Iterator[Path]:
         new = Path(tempfile.mkdtemp(prefix=_NEW, dir=parent))
     except OSError as error:
         raise OutputError(
-            f"can't make a private folder ({error.strerror}); choose another output folder or --work-dir"
+            f"can't make a private folder ({error.strerror}); choose another output folder or `work_dir`"
         ) from None
     folder = new
     try:
@@ -78,7 +78,7 @@ def _kept_lock(folder: Path) -> IO[str]:
         folder.mkdir(mode=0o700, exist_ok=True)
         state = folder.lstat()
         if not stat.S_ISDIR(state.st_mode) or state.st_uid != os.getuid() or state.st_mode & 0o077:
-            raise OutputError("the folder of finished parts is not private; remove it or choose another --work-dir")
+            raise OutputError("the folder of finished parts is not private; remove it or choose another `work_dir`")
         lock = os.fdopen(os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600), "r+")
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -93,7 +93,7 @@ def _kept_lock(folder: Path) -> IO[str]:
 
 
 def _not_kept(error: OSError) -> OutputError:
-    return OutputError(f"can't keep finished parts ({error.strerror}); choose another --work-dir")
+    return OutputError(f"can't keep finished parts ({error.strerror}); choose another `work_dir`")
 
 
 def drop_kept(parent: Path, name: str) -> None:
@@ -147,4 +147,4 @@ def refuse_existing(paths: Iterable[Path], *, overwrite: bool) -> None:
         if path.is_dir():
             raise OutputError(f"{path.name} is a folder; name a file, e.g. release.parquet")
         if path.exists() and not overwrite:
-            raise AlreadyExists(f"{path.name} is there already; choose another name or give --overwrite")
+            raise AlreadyExists(f"{path.name} is there already; choose another name or give `overwrite`")

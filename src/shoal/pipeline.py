@@ -346,9 +346,9 @@ def _refuse_settings(outputs: Outputs, chosen: Method, options: ReadOptions, *, 
     if seed is not None and seed < 0:
         raise SettingsError("a seed is a whole number from 0 on")
     if resume and not chosen.resumable:
-        raise SettingsError(f"{chosen.name} can't be resumed; leave out --resume")
+        raise SettingsError(f"{chosen.name} can't be resumed; leave out `resume`")
     if outputs.allow_overlap and outputs.ledger is None:
-        raise SettingsError("--allow-overlap goes with --ledger: without a ledger nobody looks for overlap")
+        raise SettingsError("`allow_overlap` goes with `ledger`: without a ledger nobody looks for overlap")
 
 
 def _refuse_outputs(inputs: Sequence[str | Path], outputs: Outputs) -> None:

@@ -190,11 +190,11 @@ def test_victims_whose_records_are_not_known_are_said():
     target = target_of(people, loose)
     outcome = play(target, "intersection", other=target, points=2)
     assert outcome.figures["untold"] == 1
-    assert any("--other-audit" in message for message in outcome.messages)
+    assert any("`other_audit`" in message for message in outcome.messages)
     target = target_of(people, loose, own=[0, 0])
     told = play(target, "intersection", other=target, points=2)
     assert (told.figures["untold"], told.rows[0]["together_min"]) == (0, 2)
-    assert not any("--other-audit" in message for message in told.messages)
+    assert not any("`other_audit`" in message for message in told.messages)
 
 
 def test_the_same_seed_gives_the_same_whatever_the_threads():
@@ -208,7 +208,7 @@ def test_the_same_seed_gives_the_same_whatever_the_threads():
 
 def test_what_makes_no_sense():
     target = target_of([[(1, 1, 1)]], [([(1, 1, 1, 1, 1, 1)], 1)])
-    with pytest.raises(CannotCheck, match="--other"):
+    with pytest.raises(CannotCheck, match="`other`"):
         play(target, "intersection")
     with pytest.raises(SettingsError, match="points: must be at least"):
         play(target, "intersection", other=target, points=0)

@@ -63,7 +63,7 @@ def test_home_and_work_are_those_of_plain_loops(seed, tz):
     both = [user for user, (home, work) in enumerate(places) if home and work]
     target = target_of(people, records, tz=tz)
     if not both:
-        with pytest.raises(CannotCheck, match="--tz"):
+        with pytest.raises(CannotCheck, match="`tz`"):
             play(target, "home-work", victims=6, seed=seed)
         return
     outcome = play(target, "home-work", victims=6, seed=seed)
@@ -114,5 +114,5 @@ def test_a_number_of_places():
 
 def test_a_period_too_long_to_tell_the_hours():
     people = [[(-(2**30), 1, 1), (2**30, 1, 1)]]
-    with pytest.raises(TooLarge, match="--period"):
+    with pytest.raises(TooLarge, match="`period`"):
         play(target_of(people, [([(0, 3, 1, 2, 1, 2)], 1)]), "home-work")

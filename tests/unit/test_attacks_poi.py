@@ -150,5 +150,5 @@ def test_what_can_not_be_played(tmp_path):
     with pytest.raises(SettingsError):
         shoal.attack(traces, release, "poi", diameter="0m")
     release.write(tmp_path / "r.parquet")
-    with pytest.raises(CannotCheck, match="--audit"):
+    with pytest.raises(CannotCheck, match="`audit`"):
         shoal.attack(traces, tmp_path / "r.parquet", "poi")

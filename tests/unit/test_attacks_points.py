@@ -139,7 +139,7 @@ def test_what_makes_no_sense():
     target = target_of(people, covering_records(people, [range(5)]))
     with pytest.raises(SettingsError, match="points: must be at least"):
         play(target, "points", points=0)
-    with pytest.raises(SettingsError, match="--victims"):
+    with pytest.raises(SettingsError, match="`victims=1000`"):
         play(target, "points", victims=0)
     with pytest.raises(CannotCheck, match="nobody"):
         play(target_of(people, covering_records(people, [range(5)]), own=[-1] * 5), "points")

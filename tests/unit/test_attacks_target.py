@@ -124,7 +124,7 @@ def test_another_tools_release_with_the_box_columns_only(made, tmp_path, ending)
     own = shoal.attack(str(events), release, "points")
     assert outcome.rows == own.rows
     assert outcome.figures["claim"] == "none (unclaimed)"
-    with pytest.raises(CannotCheck, match="--cell and --slot"):
+    with pytest.raises(CannotCheck, match="`cell` and `slot`"):
         shoal.attack(str(events), path, "points")
     assert shoal.attack(people, path, "points").figures["k"] is None
 
@@ -173,7 +173,7 @@ def test_attacks_are_named(made):
     with pytest.raises(SettingsError, match="no setting tau"):
         play(target, "points", tau=3600)
     for name in (name for name, entry in ATTACKS.items() if entry.needs_audit):
-        with pytest.raises(CannotCheck, match="--audit"):
+        with pytest.raises(CannotCheck, match="`audit`"):
             play(target, name)
 
 

@@ -139,7 +139,7 @@ def test_unknown_peaks_are_saved_too(lines, tmp_path):
 def test_an_existing_table_stays(lines, tmp_path):
     path = tmp_path / "table.csv"
     path.write_text("mine")
-    with pytest.raises(AlreadyExists, match="--overwrite"):
+    with pytest.raises(AlreadyExists, match="`overwrite`"):
         save_comparison(lines, path)
     assert path.read_text() == "mine"
     save_comparison(lines, path, overwrite=True)

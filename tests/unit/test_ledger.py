@@ -298,7 +298,7 @@ def test_a_second_release_of_the_same_people_is_refused(events, tmp_path):
     ledger = tmp_path / "book"
     first = run(events, tmp_path / "1.parquet", ledger)
     assert first.overlap.shared == 0
-    with pytest.raises(OverlapError, match=r"about 120 of 120 people .* 1\.parquet of .*--allow-overlap"):
+    with pytest.raises(OverlapError, match=r"about 120 of 120 people .* 1\.parquet of .*`allow_overlap`"):
         run(events, tmp_path / "2.parquet", ledger, period=("2026-01-05", "2026-01-07"))
     with pytest.raises(OverlapError):
         run(events, tmp_path / "2.parquet", ledger, dry_run=True)
@@ -446,5 +446,5 @@ def test_a_damaged_ledger_stops_before_reading(events, tmp_path, monkeypatch):
 
 
 def test_the_flag_alone_makes_no_sense(events, tmp_path):
-    with pytest.raises(SettingsError, match="--ledger"):
+    with pytest.raises(SettingsError, match="`ledger`"):
         run(events, tmp_path / "r.parquet", None, allow_overlap=True)

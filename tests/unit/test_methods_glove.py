@@ -197,7 +197,7 @@ def test_one_person_too_many_is_left_out_and_told(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("users", "parameters", "advice"), [(30, {"max_duration": 60}, "--max-span"), (3, {}, "--variant loose")]
+    ("users", "parameters", "advice"), [(30, {"max_duration": 60}, "`max_span`"), (3, {}, 'variant="loose"')]
 )
 def test_too_much_left_out_is_refused_with_advice(users, parameters, advice, tmp_path):
     (tmp_path / "in").mkdir()
@@ -274,7 +274,7 @@ def test_suppression_without_an_audit_is_not_guessed(tmp_path):
     release = Glove(k=2, merge="two-stage", max_duration="2h").anonymize(people)
     written(release, tmp_path / "r.parquet", audit=tmp_path / "a.parquet")
     assert shoal.verify(people, tmp_path / "r.parquet", audit=tmp_path / "a.parquet", max_suppressed=1.0).ok
-    with pytest.raises(CannotCheck, match="--audit"):
+    with pytest.raises(CannotCheck, match="`audit`"):
         shoal.verify(people, tmp_path / "r.parquet", max_suppressed=1.0)
 
 

@@ -146,7 +146,7 @@ def test_records_belong_to_the_part_of_their_time():
         again = open_pairs(rows, release, options=ReadOptions(split_gap="4h"), run=run)
         assert again.traces.tolist() == list(range(8))
         assert records_of(again.original) == records_of(traces)
-    with pytest.raises(CannotCheck, match="--min-samples"):
+    with pytest.raises(CannotCheck, match="`min_samples`"):
         open_pairs(rows, release, options=ReadOptions(min_samples=1_000))
 
 

@@ -142,12 +142,12 @@ def test_exact_tells_the_distribution(tmp_path):
 def test_another_tools_release(tmp_path):
     path = foreign(ring(PEOPLE, K), tmp_path)
     events = write_events(PEOPLE, tmp_path / "events.parquet")
-    with pytest.raises(CannotCheck, match="--crs"):
+    with pytest.raises(CannotCheck, match="`crs`"):
         verify(events, path, k=K)
-    with pytest.raises(CannotCheck, match="--cell and --slot"):
+    with pytest.raises(CannotCheck, match="`cell` and `slot`"):
         verify(events, path, k=K, options=ReadOptions(crs=FRAME.crs, cell=100))
     options = ReadOptions(cell=100, slot=60)
-    with pytest.raises(CannotCheck, match="--k"):
+    with pytest.raises(CannotCheck, match="`k`"):
         verify(events, path, options=options, crs=FRAME.crs)
     verdict = holds(events, path, k=K, options=options, crs=FRAME.crs)
     assert "integrity" not in verdict.checked

@@ -171,7 +171,7 @@ def test_fixes_of_traces_are_those_of_the_file(tmp_path):
         assert here.first_ms.tolist() == there.first_ms.tolist() == [own[0][0] for own in PEOPLE.values()]
         assert here.last_ms.tolist() == there.last_ms.tolist() == [own[-1][0] for own in PEOPLE.values()]
         assert (here.columns is None) == (there.columns is None) == (not keep)
-    with pytest.raises(TooLarge, match="--memory"):
+    with pytest.raises(TooLarge, match="`memory`"):
         fixes_of(path, memory=50_000)
     assert len(fixes_of(path, memory=50_000, keep=False).labels) == len(PEOPLE)
 
@@ -308,7 +308,7 @@ def test_what_is_said_of_points_in_memory():
 
 def test_what_is_said_of_a_file_without_an_audit(tmp_path):
     NOISE_MAKER.anonymize(TRACES).write(tmp_path / "r.parquet")
-    with pytest.raises(CannotCheck, match="--audit"):
+    with pytest.raises(CannotCheck, match="`audit`"):
         verify(TRACES, tmp_path / "r.parquet")
     smoothed().write(tmp_path / "s.parquet")
     verdict = verify(TRACES, tmp_path / "s.parquet")

@@ -158,7 +158,7 @@ def play(
     """Play one attack on an open target; settings of other attacks are accepted only if they are None."""
     entry = _entry(attack)
     if seed < 0:
-        raise SettingsError("the seed must not be negative; give e.g. --seed 1")
+        raise SettingsError("the seed must not be negative; give e.g. `seed=1`")
     strange = sorted(name for name, value in settings.items() if name not in entry.takes and value is not None)
     if strange:
         raise SettingsError(f"the attack {attack} has no setting {', '.join(strange)}")
@@ -169,7 +169,7 @@ def play(
         target.require_audit(attack)
     if entry.needs_other:
         if settings.get("other") is None:
-            raise CannotCheck(f"the attack {attack} needs a second release; give --other")
+            raise CannotCheck(f"the attack {attack} needs a second release; give `other`")
         given["other"] = settings["other"]
     return entry.run(target, victims=victims, seed=seed, run=run, **given)
 

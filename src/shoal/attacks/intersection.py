@@ -379,7 +379,7 @@ def _messages(row: dict[str, Any], figures: dict[str, Any]) -> tuple[str, ...]:
     if figures["untold"]:
         said.append(
             f"For {percent(figures['untold'])} of the victims it is not known which records they are in. They do not "
-            "count as together with anybody. Give both audit files: --audit, --other-audit."
+            "count as together with anybody. Give both audit files: `audit`, `other_audit`."
         )
     said.append("Each release promises something about itself only. Nothing is promised about both together.")
     return tuple(said)

@@ -109,7 +109,7 @@ def home_work_attack(target: Target, *, victims: int = 1000, seed: int = 0, run:
     at_both = np.flatnonzero((np.diff(homes.offsets) > 0) & (np.diff(works.offsets) > 0))
     eligible = np.intersect1d(anyone(target), at_both)
     if not len(eligible):
-        raise CannotCheck("nobody has samples both from 22 to 6 h and from 9 to 17 h; is the time zone right (--tz)?")
+        raise CannotCheck("nobody has samples both from 22 to 6 h and from 9 to 17 h; is the time zone right (`tz`)?")
     drawn = draw_victims(eligible, victims, draw_from(seed, Stream.HOME_AND_WORK))
     home, work = homes.top(drawn, 1), works.top(drawn, 1)._replace(t=np.ones(len(drawn), dtype=np.int64))
     both = KnownPoints(
@@ -158,7 +158,7 @@ def _clock(target: Target) -> _Clock:
     t = target.people.t
     first, last = int(t.min(initial=np.iinfo(t.dtype).max)), int(t.max(initial=np.iinfo(t.dtype).min))
     if last - first > _SLOTS:
-        raise TooLarge("the period has too many slots to tell day from night; attack a shorter one (--period)")
+        raise TooLarge("the period has too many slots to tell day from night; attack a shorter one (`period`)")
     slots = np.arange(first, last + 1, dtype=np.int64)
     zone = pa.timestamp("s", target.tz)
     local: Any = pc.local_timestamp(

@@ -97,7 +97,7 @@ class Target:
     def require_audit(self, attack: str) -> None:
         """Raise CannotCheck if there is no audit that says who owns each record."""
         if self.own is None:
-            raise CannotCheck(f"the attack {attack} is scored with the private audit file; give --audit")
+            raise CannotCheck(f"the attack {attack} is scored with the private audit file; give `audit`")
 
     def control(self) -> Target:
         """Return the positive control as a release: everybody's raw samples under a pseudonym; record u is of user u.
@@ -141,7 +141,7 @@ def draw_victims(eligible: NDArray[np.int64], victims: int, chance: np.random.Ge
     9
     """
     if victims < 1:
-        raise SettingsError("an attack needs at least one victim; give e.g. --victims 1000")
+        raise SettingsError("an attack needs at least one victim; give e.g. `victims=1000`")
     return np.sort(chance.permutation(eligible)[:victims])
 
 
@@ -174,7 +174,7 @@ def open_target(
     if not len(records) or not records.unique.sound.any():
         raise CannotCheck("the release has no record that could hold anybody; give a file with boxes")
     if k is not None and k < 1:
-        raise SettingsError("k must be at least 1; give e.g. --k 5")
+        raise SettingsError("k must be at least 1; give e.g. `k=5`")
     with (
         run.stage("reading the original"),
         open_crowd(

@@ -12,7 +12,6 @@ from shoal.cli.options import MethodSettings, Reading, Running, given, read_opti
 from shoal.errors import SettingsError
 from shoal.methods import DEFAULT, make_method
 from shoal.pipeline import publish
-from shoal.settings import with_flags
 from shoal.stores.addresses import shown
 
 __all__ = ["anonymize"]
@@ -84,7 +83,7 @@ def anonymize(
         return 0
     show_table("Published", done.table())
     for sentence in done.judgement:
-        show(f"note: {with_flags(sentence)}")
+        show(f"note: {sentence}")
     for message in done.overlap.messages() if done.overlap else ():
         show(message)
     for note in done.notes:

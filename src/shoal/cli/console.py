@@ -71,6 +71,11 @@ class _Bars:
 
 
 def show(text: str = "") -> None:
+    """Write a line to standard output, with settings named as flags."""
+    _write(with_flags(text))
+
+
+def _write(text: str) -> None:
     """Write a line to standard output; a closed pipe is ignored, so that the work continues."""
     try:
         sys.stdout.write(text + "\n")
@@ -81,7 +86,7 @@ def show(text: str = "") -> None:
 
 def show_json(value: dict[str, Any]) -> None:
     """Write JSON to standard output."""
-    show(json.dumps(value, indent=2, ensure_ascii=False))
+    _write(json.dumps(value, indent=2, ensure_ascii=False))
 
 
 def show_table(title: str, rows: Sequence[tuple[str, Any]]) -> None:
@@ -97,7 +102,7 @@ def show_table(title: str, rows: Sequence[tuple[str, Any]]) -> None:
 def show_notes(account: Account | None) -> None:
     """Write the notes on reading."""
     for note in account.notes if account else ():
-        show(f"note: {with_flags(note)}")
+        show(f"note: {note}")
 
 
 def show_account(account: Account) -> None:

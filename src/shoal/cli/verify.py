@@ -12,6 +12,7 @@ from shoal.claim import Claim
 from shoal.cli.console import show, show_json, working
 from shoal.cli.options import Reading, Running, RunRecord, read_options_of
 from shoal.errors import SettingsError
+from shoal.settings import with_flags
 from shoal.stores.addresses import shown
 from shoal.units import parse_seconds
 from shoal.verifier import MAX_SUPPRESSED
@@ -126,7 +127,7 @@ def _section(title: str, lines: Iterable[str], *, bullet: bool = False) -> None:
         return
     show(title)
     for line in lines if bullet else [" ".join(lines)]:
-        for n, part in enumerate(wrap(line, _WIDTH, break_long_words=False, break_on_hyphens=False)):
+        for n, part in enumerate(wrap(with_flags(line), _WIDTH, break_long_words=False, break_on_hyphens=False)):
             show(f"  {('- ' if n == 0 else '  ') if bullet else ''}{part}")
     show()
 

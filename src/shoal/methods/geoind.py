@@ -161,14 +161,14 @@ def _seeded_draws(traces: Traces, seed: int) -> NDArray[np.uint64]:
 def _snapper(traces: Traces) -> Callable[[Any, Any], tuple[NDArray[np.float64], NDArray[np.float64]]]:
     """Return the function that moves places to the whole metres of the release's CRS."""
     if traces.frame.crs is None:
-        raise SettingsError("points are snapped to metres of a CRS; give one, e.g. --crs EPSG:32650")
+        raise SettingsError('points are snapped to metres of a CRS; give one, e.g. `crs="EPSG:32650"`')
     transform = transformer(traces.frame.crs).transform
 
     def snap(lng: Any, lat: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         east, north = transform(lng, lat)
         lng, lat = transform(np.rint(east), np.rint(north), direction="INVERSE")
         if not (np.isfinite(lng).all() and np.isfinite(lat).all()):
-            raise InputError("the CRS can't hold some of the places; leave them out or choose another --crs")
+            raise InputError("the CRS can't hold some of the places; leave them out or choose another `crs`")
         return np.round(lng, DECIMALS), np.round(lat, DECIMALS)
 
     return snap

@@ -68,7 +68,7 @@ class Glove(CrowdMethod):
         "loose": {"variant": "loose"},
     }
     less_loss: ClassVar[str] = (
-        "give --variant loose, which leaves nobody out; or raise --max-span and --max-duration, or leave them out"
+        'give `variant="loose"`, which leaves nobody out; or raise `max_span` and `max_duration`, or leave them out'
     )
 
     variant: Literal["strict", "loose"] = setting(

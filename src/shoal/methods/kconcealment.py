@@ -67,7 +67,7 @@ class KConcealment(CrowdMethod):
         "Put everyone into exactly k records of k people each, and draw the owners of the records at random."
     )
     citation: ClassVar[str] = "this project (docs/methods/k-concealment.md)"
-    less_memory: ClassVar[str] = "use fewer --candidates, a shorter --period or a smaller --bbox"
+    less_memory: ClassVar[str] = "use fewer `candidates`, a shorter `period` or a smaller `bbox`"
 
     candidates: int | None = setting(
         None, help="How many nearest people are considered as partners; by default 100·k.", public="candidates", ge=1

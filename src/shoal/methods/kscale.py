@@ -81,7 +81,7 @@ class KScale(CrowdMethod):
         **{word: {"constraint": word} for word in ("nu-k-pick", "k-pick", "full")},
         "marginal": {"picking": "marginal"},
     }
-    less_memory: ClassVar[str] = "use fewer --candidates, a shorter --period or a smaller --bbox"
+    less_memory: ClassVar[str] = "use fewer `candidates`, a shorter `period` or a smaller `bbox`"
 
     constraint: Constraint = setting(
         "nu-k-pick", help="Who may be merged with whom: nu-k-pick, k-pick or full.", public="constraint"

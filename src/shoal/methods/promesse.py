@@ -65,8 +65,8 @@ class Promesse(PointMethod):
     citation: ClassVar[str] = "Promesse, Sec. IV (docs/papers/promesse.md)"
     value_setting: ClassVar[str | None] = "step"
     examples: ClassVar[dict[str, Any]] = {"step": "200m"}
-    less_loss: ClassVar[str] = "every trace is too short for the step; give a smaller --step"
-    less_memory: ClassVar[str] = "use a larger --step, a shorter --period or a smaller --bbox"
+    less_loss: ClassVar[str] = "every trace is too short for the step; give a smaller `step`"
+    less_memory: ClassVar[str] = "use a larger `step`, a shorter `period` or a smaller `bbox`"
 
     step: Metres = setting(
         200, unit="m", help="The distance between successive points, e.g. 200m.", public="step_m", gt=0, le=100_000

@@ -208,16 +208,16 @@ def stage(
 def refuse_form(outputs: Outputs, claim: Claim, crs: str | None, *, drawable: bool) -> None:
     """Check that endings and options go together; `drawable` says that there are boxes. Raises SettingsError."""
     if outputs.geo and not drawable:
-        raise SettingsError("--geo draws boxes, but this method publishes points; leave it out")
+        raise SettingsError("`geo` draws boxes, but this method publishes points; leave it out")
     for file in (outputs.path, outputs.audit):
         if file is not None and file.suffix.lower() not in {".parquet", ".csv"}:
             raise SettingsError("a release or audit file must end in .parquet or .csv")
     if outputs.geo and outputs.path.suffix.lower() != ".parquet":
-        raise SettingsError("--geo writes GeoParquet: the release must end in .parquet")
+        raise SettingsError("`geo` writes GeoParquet: the release must end in .parquet")
     if outputs.geo and crs is None:
-        raise SettingsError("--geo needs geography: this data came as grid cells without a CRS")
+        raise SettingsError("`geo` needs geography: this data came as grid cells without a CRS")
     if outputs.compact and claim.name != "k-anonymity":
-        raise SettingsError("--compact needs identical records: it goes with methods that claim k-anonymity")
+        raise SettingsError("`compact` needs identical records: it goes with methods that claim k-anonymity")
 
 
 def _compacted(release: Release) -> Release:

@@ -210,7 +210,7 @@ def audit_rows(audit: str | Path | pa.Table) -> pa.Table:
         with pq.ParquetFile(audit) as file:
             return file.read()
     except (OSError, UnicodeError, pa.ArrowException):
-        raise CannotCheck("the audit file can't be read; give the file that --audit wrote") from None
+        raise CannotCheck("the audit file can't be read; give the file that `audit` wrote") from None
 
 
 def _users(labels: Any, everyone: Any) -> NDArray[np.int64]:

@@ -136,10 +136,10 @@ NOTES = {
     "options-differ": "The run record {file} says that the release was made with other reading options: {names}. The "
     "given ones were used.",
     "record-of-another": "{file} is the run record of another release; it was not used.",
-    "options-missing": "No run record was found. If the release was made with reading options (--tz, --min-samples, "
-    "--period …), give the same, or the run record: --run-record.",
+    "options-missing": "No run record was found. If the release was made with reading options (`tz`, `min_samples`, "
+    "`period` …), give the same, or the run record: `run_record`.",
     "shifted": "The release lies {hours:+g} h apart from the original, as if that were read in another time zone than "
-    "when the release was made. Give the same --tz, or the private run record: --run-record.",
+    "when the release was made. Give the same `tz`, or the private run record: `run_record`.",
     "larger-k": "The release claims a larger k than asked for; the larger one was checked.",
     "longer-windows": "The release claims longer windows than asked for; these were checked.",
     "outside-claim": "{users:,} users and {rows:,} rows were left out by the reading rules and are outside the claim.",
@@ -147,7 +147,7 @@ NOTES = {
     "order-not-judged": "The order of the records was not judged: that needs {n} records.",
     "one-way-only": "{n:,} of them lie inside {k} records or more one-way only: boxes without any of their samples "
     "(a giant box, somebody else's raw copy) hide nobody.",
-    "group-truth": "Truth is of the weaker level `group`: of all pairs of a box and a member of its record, "
+    "group-truth": "Truth is of the weaker level 'group': of all pairs of a box and a member of its record, "
     "{share:.1%} are without a sample of that member.",
     "few-points": "Noise was judged on {n:,} points only; a test with fewer than {few:,} says little.",
     "not-checked": "Not checked: {what}.",

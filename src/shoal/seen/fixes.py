@@ -69,7 +69,7 @@ def open_fixes(
     try:
         with event_parts(original, chosen, run=run.within(int(room * _READING))) as events:
             if keep and not spill and events.rows * _ROW_BYTES > room:
-                raise TooLarge("the fixes do not fit into memory, which checking noise needs; allow more: --memory")
+                raise TooLarge("the fixes do not fit into memory, which checking noise needs; allow more: `memory`")
             account = events.account
             first_ms = events.spread.first_ms if events.spread else None
             made = (_of_events(part, chosen, first_ms, whole=whole, keep=keep) for part in events)
@@ -152,7 +152,7 @@ def _degrees(events: Events, options: ReadOptions) -> tuple[NDArray[np.float64],
         raise CannotCheck("the original has no places; give the columns it was read with")
     lng, lat = Grid(options.crs, options.cell, options.slot).degrees(events.east, events.north)
     if not (np.isfinite(lng).all() and np.isfinite(lat).all()):
-        raise CannotCheck("the CRS has no place for some metres of the original; give the release's CRS: --crs")
+        raise CannotCheck("the CRS has no place for some metres of the original; give the release's CRS: `crs`")
     return lng, lat
 
 

@@ -52,7 +52,7 @@ class Grid:
 
     def _transform(self, first: Any, second: Any, direction: str) -> tuple[Any, Any]:
         if self.crs is None:
-            raise CannotCheck("degrees can't be put on a grid without geography; give the release's CRS: --crs")
+            raise CannotCheck("degrees can't be put on a grid without geography; give the release's CRS: `crs`")
         return _transformer(self.crs).transform(first, second, direction=direction)  # type: ignore[no-any-return]
 
 

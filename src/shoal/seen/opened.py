@@ -112,7 +112,7 @@ def foreign_header(
         frame = original.frame
         grid = Grid(frame.crs, frame.cell_m, frame.slot_s)
     elif options is None or not {"cell", "slot"} <= options.model_fields_set:
-        raise CannotCheck("the release does not say on which grid it is; give --crs, --cell and --slot")
+        raise CannotCheck("the release does not say on which grid it is; give `crs`, `cell` and `slot`")
     else:
         grid = Grid(crs or options.crs, options.cell, options.slot)
     return Header(grid, claim, claim.k, claim.tau_s, claim.epsilon_s)

@@ -47,7 +47,7 @@ class Pairs:
     def require_owners(self, what: str) -> NDArray[np.int64]:
         """Return the trace of each record; raises CannotCheck if the owners of the records are not known."""
         if self.traces is None:
-            raise CannotCheck(f"{what} needs the private audit file, which says whose record is whose: give --audit")
+            raise CannotCheck(f"{what} needs the private audit file, which says whose record is whose: give `audit`")
         return self.traces
 
 
@@ -87,7 +87,7 @@ def _traces(
     opened = open_fixes(original, options, keep=True, spill=True, run=run)
     fixes = opened.columns
     if fixes is None or not fixes.fixes:
-        raise CannotCheck("no user of the original is left; lower --min-samples or --min-active-days")
+        raise CannotCheck("no user of the original is left; lower `min_samples` or `min_active_days`")
     if options is None or options.split_gap is None:
         return fixes, np.arange(len(fixes)), opened.labels
     gaps = np.flatnonzero(np.diff(fixes.ms) >= 1000 * options.split_gap) + 1

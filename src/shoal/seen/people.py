@@ -82,7 +82,7 @@ class Crowd:
         """Return everybody at once; raises TooLarge if they do not fit into memory."""
         if not self.kept:
             raise TooLarge(
-                "this claim is checked with everybody at once, who do not fit into memory; allow more (--memory), "
+                "this claim is checked with everybody at once, who do not fit into memory; allow more (`memory`), "
                 "or check fewer users at a time"
             )
         parts = [part for _, part in self.parts()]

@@ -87,7 +87,7 @@ class Recorded:
         if (hours := self.apart(original, release)) is not None:
             raise CannotCheck(
                 f"the release lies {hours:+g} h apart from the original, which seems to be read in another time zone "
-                "than when the release was made; give the same --tz, or the private run record: --run-record"
+                "than when the release was made; give the same `tz`, or the private run record: `run_record`"
             )
 
 
@@ -130,7 +130,7 @@ def _beside(release: Path, audit: str | Path | pa.Table | None) -> Path | None:
 
 def _load(file: str | Path | None) -> dict[str, Any]:
     """Return a run record; raises CannotCheck if it is none."""
-    wrong = CannotCheck("the run record can't be read; give the file that shoal anonymize wrote: --run-record")
+    wrong = CannotCheck("the run record can't be read; give the file that shoal anonymize wrote: `run_record`")
     try:
         path = Path(file or "")
         if not path.is_file() or path.stat().st_size > _MOST:

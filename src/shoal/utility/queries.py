@@ -39,7 +39,7 @@ class RangeQueries(Metric):
         "Error of range queries (Promesse, Def. 5). A range query asks how many different traces have a point in a "
         "square during some time. The answer is Q(D) in the original data D and Q(D′) in the release D′; the error is "
         "|Q(D) − Q(D′)| / Q(D). Mean with its 95 % interval, and median, over the number of queries given by "
-        "`--queries` (1,000)."
+        "`queries` (1,000)."
     )
     better: ClassVar[Literal["lower", "higher"]] = "lower"
     figures: ClassVar[tuple[Figure, ...]] = (
@@ -83,7 +83,7 @@ def query_distortions(pairs: Pairs, *, queries: int = 1000, seed: int = 0, run: 
 def draw_queries(original: Traces | Track, queries: int, seed: int) -> Queries:
     """Draw queries around fixes: 2 to 8 hours, squares of a half-diagonal of 500 to 5,000 m (Promesse, Sec. V-C)."""
     if queries < 1 or seed < 0:
-        raise SettingsError("at least one query is needed, and a seed from 0 on; give e.g. --queries 1000 --seed 1")
+        raise SettingsError("at least one query is needed, and a seed from 0 on; give e.g. `queries=1000` and `seed=1`")
     chance = draw_from(seed, Stream.RANGE_QUERIES)
     fix = chance.integers(0, len(original.ms), queries)
     lasts = (chance.uniform(2, 8, queries) * _HOUR_MS).astype(np.int64)

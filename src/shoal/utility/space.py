@@ -33,7 +33,7 @@ class SpatialError(Metric):
     definition: ClassVar[str] = (
         "Distance from a published point to the line through the fixes of its own trace (Promesse, Sec. V-C); times "
         "are ignored. Mean, median and 95 % quantile over all points. If there are more than a million points, a "
-        "million are drawn by `--seed`."
+        "million are drawn by `seed`."
     )
     unit: ClassVar[str] = "m"
     better: ClassVar[Literal["lower", "higher"]] = "lower"

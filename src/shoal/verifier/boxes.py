@@ -164,11 +164,11 @@ def _left(run: Run, opened: Opened[Catalogue], audit: Any) -> int | None:
 
 def _asked_k(findings: Findings, k: int | None, header: Header) -> int:
     if k is not None and not (isinstance(k, int | np.integer) and 1 <= k <= INT32):
-        raise SettingsError("k must be a whole number, at least 1; give e.g. --k 5")
+        raise SettingsError("k must be a whole number, at least 1; give e.g. `k=5`")
     if k is None and header.k is None and header.claim.name == "none" and header.claim.why != "unclaimed":
         return 1  # nobody is claimed to be hidden: everyone's samples must be in a record of theirs
     if k is None and header.k is None:
-        raise CannotCheck("the release does not say for which k; give --k")
+        raise CannotCheck("the release does not say for which k; give `k`")
     if k is not None and header.k is not None and k < header.k:
         findings.note("larger-k")
     return max(asked for asked in (k, header.k) if asked is not None)
@@ -185,16 +185,16 @@ def _asked_windows(
     """
     tau_s, epsilon_s = (None if given is None else parse_seconds(given) for given in (tau, epsilon))
     if any(given is not None and not 1 <= given <= INT32 for given in (tau_s, epsilon_s)):
-        raise SettingsError("tau and epsilon must be at least one second, at most 68 years; give e.g. --tau 60min")
+        raise SettingsError('tau and epsilon must be at least one second, at most 68 years; give e.g. `tau="60min"`')
     claim = header.claim
     if claim.name == "kte-anonymity" and tau_s not in (None, claim.tau_s):
-        raise SettingsError("the release claims leakage for windows of another length; leave out --tau")
+        raise SettingsError("the release claims leakage for windows of another length; leave out `tau`")
     if tau_s is not None and claim.tau_s is not None and tau_s < claim.tau_s:
         findings.note("longer-windows")
     longest = max(tau_s or 0, header.tau_s or 0)
     if not longest:
         if epsilon_s is not None:
-            raise SettingsError("--epsilon needs the length of the windows; give --tau too, e.g. --tau 60min")
+            raise SettingsError('`epsilon` needs the length of the windows; give `tau` too, e.g. `tau="60min"`')
         return None
     bounded = claim.name == "kte-anonymity" or (claim.name != "kte-cover" and epsilon_s is not None)
     if claim.name == "kte-anonymity" and epsilon_s is not None and claim.epsilon_s is not None:
@@ -353,7 +353,7 @@ def _check_claim(
     blurred = stated is not None and (name != "k-anonymity" or windows is not None)
     if blurred and findings.failures <= {"cover", "windows"}:
         raise CannotCheck(
-            "samples were suppressed, so a missing sample may be a fault or not; give the audit file: --audit"
+            "samples were suppressed, so a missing sample may be a fault or not; give the audit file: `audit`"
         )
 
 

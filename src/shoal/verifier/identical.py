@@ -125,7 +125,7 @@ def _check_one_way(findings: Findings, people: Crowd, unique: Records, k: int, s
     left_out = ~inside & (people.counts > 0)
     if stated is not None and int(people.counts[left_out].sum()) > stated:
         raise CannotCheck(
-            "samples were suppressed, so loss can't be told from suppression; give the audit file: --audit"
+            "samples were suppressed, so loss can't be told from suppression; give the audit file: `audit`"
         )
     if stated is None:
         findings.fail_if(int(left_out.sum()), "identical/left-out")

@@ -51,13 +51,13 @@ class PointSubject(Subject[PointScan]):
         super().__init__(findings, opened, asked, run)
         self.noisy = opened.header.claim.name == _NOISE
         if self.noisy and self.audit is None:
-            raise CannotCheck("noise is checked with the private audit file; give it: --audit")
+            raise CannotCheck("noise is checked with the private audit file; give it: `audit`")
 
     @staticmethod
     def refuse(given: Given, asked: Asked) -> None:
         """Raise an error for questions about hiding among k, and for samples of the grid."""
         if any(value is not None for value in (asked.k, asked.tau, asked.epsilon)):
-            raise CannotCheck("the release holds points, not boxes: nobody is hidden among k; leave out --k and --tau")
+            raise CannotCheck("the release holds points, not boxes: nobody is hidden among k; leave out `k` and `tau`")
         if isinstance(given.original, Trajectories):
             raise CannotCheck("points are checked against fixes, not samples of the grid; give files, or Traces")
 

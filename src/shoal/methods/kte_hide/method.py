@@ -83,7 +83,7 @@ class KteHide(CrowdMethod):
         span: {"tau": span, "epsilon": span} for span in ("10min", "30min", "60min", "2h", "4h")
     }
     resumable: ClassVar[bool] = True
-    less_loss: ClassVar[str] = "take a longer --epsilon, a shorter --period, a lower --k, or more people"
+    less_loss: ClassVar[str] = "take a longer `epsilon`, a shorter `period`, a lower `k`, or more people"
 
     tau: Seconds = setting(
         1800,
@@ -117,7 +117,7 @@ class KteHide(CrowdMethod):
     @model_validator(mode="after")
     def _go_together(self) -> KteHide:
         if self.tau % self.epsilon:
-            raise ValueError("tau must be a multiple of epsilon, such as --tau 60min --epsilon 30min")
+            raise ValueError('tau must be a multiple of epsilon, such as `tau="60min"` and `epsilon="30min"`')
         return self
 
     def make(self, people: Trajectories, *, run: Run) -> Release:
@@ -158,7 +158,7 @@ class KteHide(CrowdMethod):
         """Check that there are at least k people and that epochs are whole slots; raises otherwise."""
         super().require(people)
         if self.epsilon % people.frame.slot_s:
-            raise SettingsError("epsilon must be a whole number of slots; choose another one, or another --slot")
+            raise SettingsError("epsilon must be a whole number of slots; choose another one, or another `slot`")
 
     def _hiding(self, pieces: Pieces, run: Run = LOCAL) -> Hiding:
         others = self.k - 1

@@ -153,5 +153,5 @@ def _refusal(again: int, people: int, known: list[Entry]) -> str:
     return (
         f"about {float(f'{again:.1e}'):,.0f} of {people:,} people are in {several} of this ledger{unsure}, last in "
         f"{known[-1].release} of {known[-1].begun[:10]}; whoever has both can tell people apart whom each of them "
-        "hides. Nothing was published. Publish other people, or accept it with --allow-overlap"
+        "hides. Nothing was published. Publish other people, or accept it with `allow_overlap`"
     )

@@ -42,7 +42,7 @@ def refuse(address: str, outputs: Outputs) -> None:
         paths = (bucket.path, bucket.path + _MANIFEST)
         there = any(one.path == path for path in paths for one in bucket.objects(path))
         if there and not outputs.overwrite:
-            raise AlreadyExists(f"{shown(address)} is there already; choose another name or give --overwrite")
+            raise AlreadyExists(f"{shown(address)} is there already; choose another name or give `overwrite`")
 
 
 @contextmanager

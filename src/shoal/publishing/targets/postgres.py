@@ -80,9 +80,9 @@ def _name_of(session: Session, address: str, *, overwrite: bool) -> tuple[str, s
         f"SELECT CAST(relkind AS text) FROM pg_class WHERE relname = {literal(name)} AND relnamespace = {there}"  # noqa: S608
     )
     if kind is not None and not overwrite:
-        raise AlreadyExists(f"{session.name} is there already; choose another name or give --overwrite")
+        raise AlreadyExists(f"{session.name} is there already; choose another name or give `overwrite`")
     if kind is not None and (kind != "r" or comment_of(session, (home, name)) is None):
-        raise OutputError(f"{session.name} is there and no release of shoal; --overwrite replaces releases only")
+        raise OutputError(f"{session.name} is there and no release of shoal; `overwrite` replaces releases only")
     return home, name
 
 
@@ -90,7 +90,7 @@ def _draws(session: Session, outputs: Outputs) -> bool:
     """Return whether there is PostGIS; raises SettingsError if polygons are asked for and there is not."""
     there = session.value("SELECT to_regtype('geometry') IS NOT NULL")
     if outputs.geo and not there:
-        raise SettingsError(f"{session.name}: --geo needs PostGIS in the database: CREATE EXTENSION postgis")
+        raise SettingsError(f"{session.name}: `geo` needs PostGIS in the database: CREATE EXTENSION postgis")
     return bool(there)
 
 
