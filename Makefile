@@ -8,7 +8,18 @@ PYTEST := $(BIN)/python -m pytest
 unexport PYTHONDONTWRITEBYTECODE
 export PYTHONPYCACHEPREFIX := $(abspath $(VENV))/bytecode
 
-.PHONY: demo test test-all lint bench docs clean
+# The first and the last versions of everything that shoal needs. Each has an environment of its own.
+OLDEST := lowest-direct
+LATEST := highest
+PYENV := $(shell ls -d $$HOME/.pyenv/versions/3.1[1-9]*/bin/python 2>/dev/null | sort -rV)
+NEWEST_PYTHON ?= $(shell for p in python3.14 $(PYENV) python3.13 python3.12 $(PYTHON); do \
+  $$p -c '' 2>/dev/null && echo $$p && break; done)
+# Reading, anonymizing, verifying and the command line on small data: what a wrong version breaks first.
+QUICK := tests/cli/test_commands.py tests/cli/test_startup.py tests/house/test_package.py tests/unit/test_jit.py \
+  tests/unit/test_reading_read.py tests/unit/test_reading_times.py tests/unit/test_publishing_write.py \
+  tests/unit/test_methods_kscale.py tests/unit/test_verifier_check.py
+
+.PHONY: demo test test-all test-lowest test-newest lint bench docs flags dist image clean
 .DEFAULT_GOAL := demo
 
 $(BIN)/uv:
@@ -37,6 +48,20 @@ test: $(VENV)/.test $(VENV)/.servers
 
 test-all: $(VENV)/.test $(VENV)/.servers
 	$(PYTEST) -n auto --dist worksteal --cov
+	$(MAKE) test-lowest test-newest QUICK=
+
+# The tests with the lowest and the newest versions; `make test-lowest QUICK=` runs all of them.
+test-lowest test-newest: test-%: $(VENV)-%/.test
+	$(VENV)-$*/bin/python -m pytest -n auto --dist worksteal -m "not slow" --hypothesis-profile same $(QUICK)
+
+$(VENV)-lowest/.test: FROM = --resolution $(OLDEST)
+$(VENV)-lowest/.test: WITH = $(BIN)/python
+$(VENV)-newest/.test: FROM = --resolution $(LATEST) --upgrade
+$(VENV)-newest/.test: WITH = $(NEWEST_PYTHON)
+$(VENV)-%/.test: pyproject.toml $(BIN)/uv
+	$(BIN)/uv venv --quiet --clear --python "$$($(WITH) -c 'import sys; print(sys.executable)')" $(VENV)-$*
+	$(BIN)/uv pip install --quiet --python $(VENV)-$*/bin/python $(FROM) --group test --editable .
+	@touch $@
 
 lint: $(VENV)/.test $(VENV)/.lint
 	$(BIN)/ruff check .
@@ -49,10 +74,35 @@ bench: $(VENV)/.test
 bench-%: $(VENV)/.test
 	$(BIN)/python bench/bench_$*.py
 
-docs: $(VENV)/.docs
+# After a change to a setting of ReadOptions, Limits or a method: the table that the command line derives its flags from.
+flags: $(VENV)/.run
+	$(BIN)/python -m shoal.cli.declared
+
+docs: $(VENV)/.docs flags
 	$(BIN)/python docs/figures.py
 	$(BIN)/python docs/reference.py
 	$(BIN)/zensical build --clean
 
+# What is published, in dist/: wheel, sdist and a list of what an installation holds (SBOM). The wheel is built twice: both
+# must be the same bytes. Set SHOAL_URL to where the repository is published; hatch_build.py makes the links from it.
+dist: $(VENV)/.dist
+	rm -rf dist build
+	$(BIN)/python -m hatchling build -d dist
+	$(BIN)/python -m hatchling build -d build
+	cd dist && for f in *; do cmp $$f ../build/$$f || exit 1; done
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/uv venv --quiet build/venv --python $(BIN)/python
+	$(BIN)/uv pip install --quiet --python build/venv/bin/python dist/*.whl
+	cd build && venv/bin/shoal demo --users 200
+	$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible --of JSON \
+	  -o dist/shoal-privacy.cdx.json build/venv/bin/python
+	$(BIN)/python -c 'import json, sys; p = "dist/shoal-privacy.cdx.json"; bom = json.load(open(p)); \
+	  bom["metadata"]["component"]["version"] = sys.argv[1]; json.dump(bom, open(p, "w"), indent=2)' \
+	  "$$(build/venv/bin/shoal --version)"
+	cd dist && sha256sum *
+
+image:
+	docker build -t shoal .
+
 clean:
-	rm -rf $(VENV) site shoal-demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-lowest $(VENV)-newest dist build site shoal-demo .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,4 +1,7 @@
-"""Draw one group before and after publishing, figures/group.svg: python docs/group.py."""
+"""Draw one group before and after publishing: python docs/group.py.
+
+figures/group.svg has both beside each other; figures/group-narrow.svg, for phones, one below the other.
+"""
 
 from itertools import combinations
 from pathlib import Path
@@ -7,12 +10,13 @@ import numpy as np
 
 import shoal
 
-FILE = Path(__file__).parent / "figures" / "group.svg"
+FOLDER = Path(__file__).parent / "figures"
 USERS, SAMPLES, SEED, K = 1000, 16, 5, 3
 # Names, colours (Okabe and Ito), markers and dashes: people can be told apart without colour.
 PEOPLE = [("Ana", "#0072b2", "circle", ""), ("Ben", "#d55e00", "square", "7 4"), ("Cleo", "#007a5a", "triangle", "2 4")]
 BOX, BOX_EDGE, INK, PALE = "#9c7fb5", "#5d3a7d", "#222222", "#e4e4e4"
 WIDTH, HEIGHT = 960, 548
+NARROW = 500
 LEFT, RIGHT, TOP, SIDE, TALL = 40, 500, 74, 420, 300  # the two maps
 AXIS = TOP + TALL + 44  # the first row of the time line
 HOURS = (9, 24)
@@ -169,19 +173,26 @@ def draw():
     group, boxes = clearest(people, release)
     day = int(boxes[:, 0].min()) // 1440 * 1440
     plan = Map(boxes, day)
-    said = "Left: the paths of three people on a map and in time. Right: the boxes in which all three are published."
-    size = f'viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}"'
+    said = "The paths of three people on a map and in time, and the boxes in which all three are published."
+    left, right = before(people, group, plan), after(boxes, plan)
+    write("group.svg", said, WIDTH, HEIGHT, [*left, *right])
+    below = f'<g transform="translate({LEFT - RIGHT} {HEIGHT})">'
+    write("group-narrow.svg", said, NARROW, 2 * HEIGHT, [*left, below, *right, "</g>"])
+
+
+def write(name, said, width, height, parts):
+    """Write a picture; `said` is what a screen reader says."""
+    size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
     look = f'font-family="Helvetica, Arial, sans-serif" role="img" aria-label="{said}"'
-    parts = [
+    lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} {look}>',
         f"<title>{said}</title>",
-        f'<rect width="{WIDTH}" height="{HEIGHT}" rx="8" fill="#ffffff"/>',
-        *before(people, group, plan),
-        *after(boxes, plan),
+        f'<rect width="{width}" height="{height}" rx="8" fill="#ffffff"/>',
+        *parts,
         "</svg>",
     ]
-    FILE.parent.mkdir(exist_ok=True)
-    FILE.write_text("\n".join(parts) + "\n", encoding="utf-8")
+    FOLDER.mkdir(exist_ok=True)
+    (FOLDER / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

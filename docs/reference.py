@@ -1,22 +1,27 @@
-"""Write the pages and tables that are derived from the code: API, methods, metrics, findings. `make docs` runs it."""
+"""Write the pages and tables that are derived from the code: API, commands, methods, metrics, findings."""
 
 import importlib
 import inspect
+import io
 import re
 import sys
 from operator import attrgetter
 from pathlib import Path
 from types import FunctionType
 
+from rich.console import Console
+
 import shoal
 import shoal.testing
+from shoal.cli.app import app
 from shoal.methods import METHODS
+from shoal.names import flag_of
 from shoal.seen.codes import NOTES, PROBLEMS
-from shoal.settings import flag_of
 from shoal.utility import METRICS
 
 DOCS = Path(__file__).parent
 MADE = "<!-- The table below is made from the metrics' declarations by `python docs/reference.py`. -->"
+SHARED = ("Reading", "Running")  # panels that are the same for several commands
 GROUPS = {
     "Read": ["read", "read_traces", "from_pandas", "from_polars", "from_arrow", "ReadOptions"],
     "Anonymize and publish": ["publish", "Published", "Run"],
@@ -138,6 +143,7 @@ def methods():
         "# The methods",
         "",
         "This page is made from the methods' declarations by `python docs/reference.py`. `shoal methods` prints it.",
+        "[Choosing a method](../choosing-a-method.md) says which of them you need.",
         "",
         "| method | claim | works on | what it does | from |",
         "|---|---|---|---|---|",
@@ -169,6 +175,55 @@ def methods():
                 f"Variants for `shoal compare`: {', '.join(f'`{kind.name}:{word}`' for word in kind.variants)}.",
             ]
     return "\n".join(page) + "\n"
+
+
+def cli():
+    """Return the page of the command line, from what `--help` prints."""
+    helps = {name: panels(name) for name in sorted(name for name in app if not name.startswith("-"))}
+    once = {}
+    for name in SHARED:
+        tables = [found[name] for _, found, _ in helps.values() if name in found]
+        if tables and all(table == tables[0] for table in tables):
+            once[name] = tables[0]
+    page = [
+        "# Command line reference",
+        "",
+        "This page is made by `python docs/reference.py` from what `shoal COMMAND --help` prints.",
+        "",
+        "Every option can also be written in a file: see [Configuration](formats.md#configuration).",
+    ]
+    for name, (text, found, examples) in helps.items():
+        page += ["", f"## shoal {name}", "", *text]
+        for title, rows in found.items():
+            if title in once:
+                page += ["", f"{title}: see [below](#{title.lower()}-options)."]
+            else:
+                page += ["", f"**{title}**", "", "| name | meaning |", "|---|---|", *rows]
+        page += ["", "```", *examples, "```"] if examples else []
+    for title, rows in once.items():
+        users = ", ".join(f"`{name}`" for name, (_, found, _) in helps.items() if title in found)
+        page += ["", f"## {title} options", "", f"Of {users}.", "", "| name | meaning |", "|---|---|", *rows]
+    return "\n".join(page) + "\n"
+
+
+def panels(name):
+    """Return what the help of a command says: its usage and text, the rows of its panels by title, and its examples."""
+    printed = io.StringIO()
+    app.help_print([name], console=Console(file=printed, width=1000, color_system=None, force_terminal=False))
+    text, found, examples, rows = [], {}, [], None
+    for line in printed.getvalue().splitlines():
+        if start := re.match(r"╭─ (.*?) ─", line):
+            rows = found.setdefault(start[1], [])
+        elif line.startswith("│"):
+            entry, *about = re.split(r" {2,}", line.strip("│ ").replace("|", "\\|"))
+            rows.append(f"| `{entry}` | {' '.join(about)} |")
+        elif line.startswith("Usage: "):
+            text += ["```", line.removeprefix("Usage: ").strip(), "```"]
+        elif line.startswith("Example: "):
+            examples.append(line.removeprefix("Example: ").strip())
+        elif not line.startswith("╰") and (line.strip() or (text and text[-1])):
+            text.append(line.strip())
+    return "\n".join(text).strip().splitlines(), found, examples
 
 
 def evaluate():
@@ -206,7 +261,7 @@ def example(text):
     return re.sub(r"\{(\w+)[^}]*\}", r"*\1*", text)
 
 
-PAGES = {"api.md": api, "methods/index.md": methods, "evaluate.md": evaluate, "findings.md": findings}
+PAGES = {"api.md": api, "cli.md": cli, "methods/index.md": methods, "evaluate.md": evaluate, "findings.md": findings}
 
 
 def main():

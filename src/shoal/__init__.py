@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         Uniform,
     )
     from shoal.pipeline import Published, publish
-    from shoal.reading import ReadOptions, from_arrow, from_pandas, from_polars, read, read_traces
+    from shoal.reading import ReadOptions, from_arrow, from_geopandas, from_pandas, from_polars, read, read_traces
     from shoal.release import Release
     from shoal.run import Run
     from shoal.seen import read_release
@@ -78,6 +78,7 @@ __all__ = [
     "compare",
     "evaluate",
     "from_arrow",
+    "from_geopandas",
     "from_pandas",
     "from_polars",
     "k_gap",
@@ -119,6 +120,7 @@ _HOME = {
     "compare": "comparison",
     "evaluate": "utility",
     "from_arrow": "reading",
+    "from_geopandas": "reading",
     "from_pandas": "reading",
     "from_polars": "reading",
     "k_gap": "measure",

@@ -26,20 +26,21 @@ __all__ = ["DECIMALS", "TIME", "Boxes", "Layout", "Points"]
 
 DECIMALS = 7  # of published degrees: a centimetre; further digits could only carry hidden information
 TIME = pa.timestamp("ms", tz="UTC")
-# A WKB polygon: little-endian, type 3, one ring of five points.
+# Well-known binary, little-endian: a polygon (type 3) of one ring of five points, and a point (type 1).
 _WKB = np.dtype([("order", "u1"), ("kind", "<u4"), ("rings", "<u4"), ("points", "<u4"), ("ring", "<f8", (5, 2))])
+_WKB_POINT = np.dtype([("order", "u1"), ("kind", "<u4"), ("place", "<f8", 2)])
 
 
 class Layout(Protocol):
     """The rows of all records, one record after the other.
 
-    `name` is what rows are called. `drawable` says whether a row covers an area, so that it can be a polygon.
+    `name` is what rows are called, `shape` the type of geometry of a row on a map.
     `traced` says whether it is made of traces of fixes, some of which may be discarded.
     `encoding` are the options with which Parquet holds such columns in little room.
     """
 
     name: ClassVar[str]
-    drawable: ClassVar[bool]
+    shape: ClassVar[str]
     traced: ClassVar[bool]
     encoding: ClassVar[dict[str, Any]]
 
@@ -68,8 +69,8 @@ class Layout(Protocol):
         """Return the published columns of some rows."""
         ...
 
-    def polygons(self, frame: Frame, rows: NDArray[np.int64]) -> pa.Array:
-        """Return some rows as WGS84 polygons (WKB); raises SettingsError where they can't be drawn."""
+    def geometry(self, frame: Frame, rows: NDArray[np.int64]) -> pa.Array:
+        """Return some rows as WGS84 polygons or points (WKB); raises SettingsError where they can't be drawn."""
         ...
 
     def precision(self, frame: Frame) -> dict[str, float]:
@@ -82,7 +83,7 @@ class Boxes:
     """Boxes in space and time: an (m, 6) int32 array `t0, t1, x0, x1, y0, y1` of inclusive granules of the frame."""
 
     name: ClassVar[str] = "boxes"
-    drawable: ClassVar[bool] = True
+    shape: ClassVar[str] = "Polygon"
     traced: ClassVar[bool] = False
     encoding: ClassVar[dict[str, Any]] = {}  # boxes share edges, which dictionaries hold once
 
@@ -131,7 +132,7 @@ class Boxes:
             columns |= {"lat": to_arrow_array(lat), "lng": to_arrow_array(lng)}
         return columns
 
-    def polygons(self, frame: Frame, rows: NDArray[np.int64]) -> pa.Array:
+    def geometry(self, frame: Frame, rows: NDArray[np.int64]) -> pa.Array:
         """Return the corners of some boxes in degrees as WKB, counter-clockwise."""
         if frame.crs is None:
             raise SettingsError("polygons need geography: this data came as grid cells without a CRS")
@@ -142,8 +143,7 @@ class Boxes:
         for n, (easting, northing) in enumerate(corners):
             lng, lat = frame.degrees(easting.astype(np.float64), northing.astype(np.float64))
             wkb["ring"][:, n, 0], wkb["ring"][:, n, 1] = lng, lat
-        offsets = np.arange(len(wkb) + 1, dtype=np.int32) * np.int32(_WKB.itemsize)
-        return pa.Array.from_buffers(pa.binary(), len(wkb), [None, pa.py_buffer(offsets), pa.py_buffer(wkb)])
+        return _binary(wkb)
 
     def spans(self, frame: Frame) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return each box's mean side (Δx+Δy)/2 in metres and its duration in seconds."""
@@ -173,7 +173,7 @@ class Points:
     """Places and times: `ms` (UTC milliseconds), `lng` and `lat` (WGS84 degrees, at most seven decimals)."""
 
     name: ClassVar[str] = "points"
-    drawable: ClassVar[bool] = False
+    shape: ClassVar[str] = "Point"
     traced: ClassVar[bool] = True
     # Points share almost nothing but their steps.
     encoding: ClassVar[dict[str, Any]] = {
@@ -214,10 +214,19 @@ class Points:
             "lng": to_arrow_array(self.lng[rows]),
         }
 
-    def polygons(self, frame: Frame, rows: NDArray[np.int64]) -> pa.Array:  # noqa: ARG002
-        """Raise SettingsError: a point covers no area."""
-        raise SettingsError("polygons are drawn of boxes, but this release holds points")
+    def geometry(self, frame: Frame, rows: NDArray[np.int64]) -> pa.Array:  # noqa: ARG002
+        """Return some points as WKB."""
+        wkb = np.zeros(len(rows), _WKB_POINT)
+        wkb["order"], wkb["kind"] = 1, 1
+        wkb["place"][:, 0], wkb["place"][:, 1] = self.lng[rows], self.lat[rows]
+        return _binary(wkb)
 
     def precision(self, frame: Frame) -> dict[str, float]:  # noqa: ARG002
         """Return nothing: a point has no size."""
         return {}
+
+
+def _binary(rows: NDArray[Any]) -> pa.Array:
+    """Return records of equal size as an array of bytes; nothing is copied."""
+    offsets = np.arange(len(rows) + 1, dtype=np.int32) * np.int32(rows.dtype.itemsize)
+    return pa.Array.from_buffers(pa.binary(), len(rows), [None, pa.py_buffer(offsets), pa.py_buffer(rows)])

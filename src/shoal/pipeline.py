@@ -278,7 +278,7 @@ def _publish(
     run = replace(run, work_dir=run.work_dir or outputs.path.parent)
     with open_book(outputs.ledger, allow_overlap=outputs.allow_overlap) as book:
         people = chosen.read(inputs, options=options, run=run)
-        refuse_form(outputs, chosen.claim, people.frame.crs, drawable=chosen.layout.drawable)
+        refuse_form(outputs, chosen.claim, people.frame.crs)
         account = people.account or Account(rows_read=0)
         estimate = _affordable(chosen, people, run)
         book.meet(people)
@@ -340,7 +340,7 @@ def _left(memory: int | None, release: Release) -> int | None:
 
 def _refuse_settings(outputs: Outputs, chosen: Method, options: ReadOptions, *, seed: int | None, resume: bool) -> None:
     """Check, before any work, that the settings go together; raises SettingsError."""
-    refuse_form(outputs, chosen.claim, "unknown yet", drawable=chosen.layout.drawable)
+    refuse_form(outputs, chosen.claim, "unknown yet")
     if chosen.takes != "fixes":
         options.require_whole_users()
     if seed is not None and seed < 0:

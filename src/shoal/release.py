@@ -154,7 +154,7 @@ class Release(Displayed):
         return frame
 
     def to_geopandas(self) -> gpd.GeoDataFrame:
-        """Return the boxes as WGS84 polygons (needs the extra `geo`)."""
+        """Return the boxes as WGS84 polygons, or the points (needs the extra `geo`)."""
         import geopandas as gpd
 
         from shoal.publishing.schema import release_table

@@ -59,3 +59,26 @@ def test_points_have_the_shape_of_scikit_mobility(release):
     assert points.lat.between(-90, 90).all()
     assert points.lng.between(-180, 180).all()
     assert pd.read_parquet(release, columns=["uid", "datetime", "lat", "lng"]).equals(points)
+
+
+@pytest.fixture(scope="module")
+def plain(events, tmp_path_factory):
+    """A release without `--geo`."""
+    path = tmp_path_factory.mktemp("plain") / "release.parquet"
+    shoal.Uniform().anonymize(shoal.read(events)).write(path)
+    return path
+
+
+def test_geopandas_needs_geometry_or_makes_points_of_the_columns(plain):
+    with pytest.raises(ValueError, match="Missing geo metadata"):
+        geopandas.read_parquet(plain)
+    frame = pd.read_parquet(plain)
+    points = geopandas.GeoDataFrame(frame, geometry=geopandas.points_from_xy(frame.lng, frame.lat), crs="EPSG:4326")
+    assert points.geometry.x.equals(frame.lng)
+    people = shoal.from_geopandas(points)
+    assert len(people) == frame.uid.nunique()
+
+
+def test_a_release_with_geometry_is_read_by_its_middles(release):
+    """Its polygons are no points; `datetime`, `lat` and `lng` are found before them."""
+    assert len(shoal.read(release)) == 120

@@ -77,7 +77,6 @@ def test_compare(run, original):
     [
         (("--k", "2", "--split-gap", "4h"), "point methods"),
         (("--method", "promesse", "--k", "3"), "no setting --k"),
-        (("--method", "promesse", "--geo"), "publishes points"),
         (("--method", "promesse", "--compact"), "compact"),
         (("--method", "promesse", "--step", "100km"), "too short"),
         (("--method", "promesse", "--resume"), "can't be resumed"),

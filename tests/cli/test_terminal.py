@@ -5,6 +5,8 @@ import pty
 import subprocess
 import sys
 
+from shoal.cli.console import show_table
+
 
 def on_a_terminal(*arguments):
     """Run the command with a terminal for standard error; give its exit code, standard output and what was drawn."""
@@ -40,3 +42,8 @@ def test_quiet(events, tmp_path):
     code, _, drawn = on_a_terminal("anonymize", events, tmp_path / "r.parquet", "--k", 2, "--quiet")
     assert code == 0
     assert drawn == ""
+
+
+def test_a_long_value_does_not_move_the_others(capsys):
+    show_table("People", [("users", 2000), ("crs", "+proj=laea " * 9)])
+    assert "  users  2,000\n" in capsys.readouterr().out

@@ -22,9 +22,8 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 # What each room may import of ours, besides the rooms at the ground floor.
 GROUND = {
     "arrow", "claim", "errors", "figures", "folders", "frame", "interrupt", "intervals", "jit", "layouts", "lists",
-    "memory", "notebook", "parallel", "parts", "progress", "release", "run", "settings", "store", "stores", "streams",
-    "switch",
-    "traces", "trajectories", "units",
+    "memory", "names", "notebook", "parallel", "parts", "progress", "release", "run", "settings", "store", "stores",
+    "streams", "switch", "traces", "trajectories", "units",
 }  # fmt: skip
 MAY_IMPORT = {
     "kernels": set(),
@@ -132,7 +131,7 @@ def test_every_module_says_what_it_gives(name):
 
 
 def test_messages_name_settings_as_python_does():
-    """Names in backticks are settings; the command line makes flags of them (`shoal.settings.with_flags`)."""
+    """Names in backticks are settings; the command line makes flags of them (`shoal.names.with_flags`)."""
     declared = (ReadOptions, Limits, *METHODS.values())
     called = (shoal.publish, shoal.verify, shoal.attack, shoal.evaluate, shoal.compare)
     known = {name for kind in declared for name in kind.model_fields} | {"methods"}

@@ -1,6 +1,7 @@
 """Pages that are derived from the code are there and up to date: `python docs/reference.py` makes them anew."""
 
 import importlib.util
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,8 @@ SPEC.loader.exec_module(reference)
 
 @pytest.mark.parametrize("name", reference.PAGES)
 def test_a_page_is_what_the_code_says(name):
+    if name == "cli.md" and int(version("cyclopts").split(".")[0]) < 5:
+        pytest.skip("older releases of cyclopts print the help in another form")
     assert (DOCS / name).read_text() == reference.PAGES[name]()
 
 

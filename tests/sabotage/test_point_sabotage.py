@@ -2,7 +2,9 @@
 
 import hashlib
 import json
+import struct
 
+import geopandas
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -127,6 +129,65 @@ def test_leaks(folder, tmp_path, kind):
     verdict = check(folder, "smooth", rewritten(folder, "smooth", tmp_path, table=broken))
     assert f"leaks/{code}" in verdict.codes
     assert facts is None or PROBLEMS[f"leaks/{code}"].format(**facts) in verdict.problems
+
+
+def as_geo(table, *, spoil=lambda places: places, first=None, keep=None, **column):
+    """Add the points as geometry, as `--geo` does; something about them may be wrong."""
+    places = spoil(np.stack([columns(table)["lng"], columns(table)["lat"]], axis=1))
+    values = [struct.pack("<BIdd", 1, 1, *place) for place in places.tolist()]
+    values[0] = values[0] if first is None else first(values[0])
+    geo = {"encoding": "WKB", "geometry_types": ["Point"], **column}
+    geo = {"version": "1.1.0", "primary_column": "geometry", "columns": {"geometry": geo}}
+    table = table.append_column("geometry", pa.array(values, pa.binary()))
+    return table.replace_schema_metadata({"geo": json.dumps(geo)} if keep is None else keep)
+
+
+GEOMETRIES = {
+    "a finer place": ({"spoil": lambda places: places + 1e-9}, "geometry-corners"),
+    "the axes exchanged": ({"spoil": lambda places: places[:, ::-1]}, "geometry-corners"),
+    "one other place": ({"first": lambda value: struct.pack("<BIdd", 1, 1, 1.0, 2.0)}, "geometry-corners"),
+    "a height": ({"first": lambda value: struct.pack("<BIddd", 1, 1001, 1.0, 2.0, 3.0)}, "geometry-form"),
+    "another byte order": ({"first": lambda value: struct.pack(">BIdd", 0, 1, 1.0, 2.0)}, "geometry-form"),
+    "no geometry": ({"first": lambda value: b""}, "geometry-form"),
+    "more in the metadata": ({"note": "x"}, "geo-metadata"),
+    "another type in the metadata": ({"geometry_types": ["Polygon"]}, "geo-metadata"),
+    "no metadata": ({"keep": {}}, "geometry-alone"),
+}
+
+
+@pytest.mark.parametrize("kind", GEOMETRIES)
+def test_geometry_is_the_point_and_nothing_else(folder, tmp_path, kind):
+    change, code = GEOMETRIES[kind]
+    broken = rewritten(folder, "smooth", tmp_path, table=lambda table: as_geo(table, **change))
+    assert f"leaks/{code}" in check(folder, "smooth", broken).codes
+
+
+def test_plain_geometry_holds(folder, tmp_path):
+    whole = check(folder, "smooth", rewritten(folder, "smooth", tmp_path, table=as_geo))
+    assert whole.ok, whole.messages
+
+
+def test_geometry_in_another_place_or_text(folder, tmp_path):
+    for order in (["geometry", "uid", "datetime", "lat", "lng"], ["uid", "datetime", "lng", "lat", "geometry"]):
+        broken = rewritten(folder, "smooth", tmp_path, table=lambda table, order=order: as_geo(table).select(order))
+        assert "leaks/point-columns" in check(folder, "smooth", broken).codes
+
+
+@pytest.mark.parametrize("name", ["noisy", "smooth"])
+def test_releases_with_geometry_hold(folder, tmp_path, name):
+    method = {"noisy": shoal.GeoIndistinguishability(epsilon=EPSILON), "smooth": shoal.Promesse(step=100)}[name]
+    release = method.anonymize(shoal.read_traces(folder / "in.parquet"))
+    published = release.write(tmp_path / "g.parquet", audit=tmp_path / "a.parquet", geo=True)
+    verdict = shoal.verify(folder / "in.parquet", tmp_path / "g.parquet", audit=tmp_path / "a.parquet")
+    assert verdict.ok, verdict.messages
+    assert pq.read_schema(tmp_path / "g.parquet").names == ["uid", "datetime", "lat", "lng", "geometry"]
+    back = shoal.read_release(tmp_path / "g.parquet")
+    assert back.to_arrow().equals(published.to_arrow())
+    points = geopandas.read_parquet(tmp_path / "g.parquet")
+    assert points.geometry.x.equals(points.lng)
+    assert points.geometry.y.equals(points.lat)
+    assert points.crs == "OGC:CRS84"
+    assert release.to_geopandas().geometry.geom_type.eq("Point").all()
 
 
 TEXTS = {

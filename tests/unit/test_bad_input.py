@@ -151,7 +151,7 @@ TABLE = {
     "BOM": (text(GOOD, header="\ufeff" + HEADER), {}),
     "UTF-16": (
         text(header=HEADER + GOOD, name="a.csv"),
-        errors.UnreadableFile,
+        {},
         {},
         lambda d: d.decode().encode("utf-16"),
     ),
@@ -163,7 +163,17 @@ TABLE = {
     "NUL in a user": (text(GOOD, row(user="a\0b")), {"no user": 1}),
     "NUL in a place": (text(GOOD, row(lat="39\0")), {BAD_PLACE: 1}),
     "NUL in the header": (text(GOOD, header="uid,da\0tetime,lat,lng\n"), errors.UnreadableFile),
-    "not UTF-8": (text(GOOD, b"\xff\xfe" + GOOD.encode()), {BAD_ROW: 1}),
+    "UTF-16 without its mark": (
+        text(header=HEADER + GOOD, name="a.csv"),
+        errors.UnreadableFile,
+        {},
+        lambda d: d.decode().encode("utf-16-le"),
+    ),
+    "neither UTF-8 nor Windows-1252": (text(GOOD, b"\x81\xfe" + GOOD.encode()), {BAD_ROW: 1}),
+    "a row in UTF-8, one in another encoding": (
+        text(GOOD, b"\xff\xfe" + GOOD.encode(), row(user="\u00e9")),
+        {BAD_ROW: 1},
+    ),
     "quoted newlines": (text(f'"{CANARY}\n2",2026-03-01T08:00:00Z,"{PLACE[0]}",{PLACE[1]}\n', GOOD), {}),
     "unbalanced quote": (text(GOOD, f'"{CANARY},2026-03-01T08:00:00Z,1,2\n'), {BAD_ROW: 1}),
     "too short and too long rows": (text(GOOD, "a,b\n", GOOD.strip() + ",1,2\n"), {BAD_ROW: 2}),

@@ -100,7 +100,19 @@ def test_texts_of_all_kinds_in_one_column():
 
 
 @pytest.mark.parametrize(
-    "text", ["", "yesterday", "01/03/2026 12:00", "2026-02-30", "2026-03-01T25:00:00", "12:00:00", "nan", "-", "\0"]
+    "text",
+    [
+        "",
+        "yesterday",
+        "31/02/2026 12:00",
+        "2026-03-01 12:00 noon",
+        "2026-02-30",
+        "2026-03-01T25:00:00",
+        "12:00:00",
+        "nan",
+        "-",
+        "\0",
+    ],
 )
 def test_what_is_no_time_is_counted(text):
     result, account = epoch(["2026-03-01T12:00:00Z", text])

@@ -166,10 +166,10 @@ def test_what_are_no_polygons_of_five_points_is_told():
         assert seen((SQUARES, [good[0], bad, good[2]])) == ["leaks/geometry-form"]
         assert seen((SQUARES, [good[0], bad, good[2]]), (SQUARES, good)) == ["leaks/geometry-form"]
     assert seen((SQUARES, good), grid=BARE) == ["leaks/geometry-form"]
-    assert geometry._parse(pa.array([], pa.binary())).shape == (0, 5, 2)
-    assert geometry._parse(pa.array(good))[1].tolist() == points.tolist()
-    assert geometry._parse(pa.array([b"long ago", *good]).slice(2, 1)).tolist() == [points.tolist()]
-    assert geometry._parse(pa.array([good[0], good[1] + b"!", good[2][:-1]])) is None
+    assert geometry._rings(pa.array([], pa.binary())).shape == (0, 5, 2)
+    assert geometry._rings(pa.array(good))[1].tolist() == points.tolist()
+    assert geometry._rings(pa.array([b"long ago", *good]).slice(2, 1)).tolist() == [points.tolist()]
+    assert geometry._rings(pa.array([good[0], good[1] + b"!", good[2][:-1]])) is None
 
 
 def test_the_bounds_of_all_batches_may_be_told():
@@ -200,11 +200,11 @@ def test_the_bounds_of_all_batches_may_be_told():
     ],
 )
 def test_geo_metadata_is_plain(geo, plain):
-    assert geometry._plain_geo(json.dumps(geo).encode(), []) == plain
+    assert geometry._plain_geo(json.dumps(geo).encode(), "Polygon", []) == plain
 
 
 def test_geo_metadata_that_can_not_be_read_is_not_plain():
-    assert not any(geometry._plain_geo(geo, []) for geo in (None, b"", b"{", b"\xff", b"[" * 100_000))
+    assert not any(geometry._plain_geo(geo, "Polygon", []) for geo in (None, b"", b"{", b"\xff", b"[" * 100_000))
 
 
 # Metadata and bytes

@@ -8,10 +8,8 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from shoal.cli.console import show, show_account, show_json, show_table, working
-from shoal.cli.options import MethodSettings, Reading, Running, given, read_options_of
+from shoal.cli.options import DEFAULT, MethodSettings, Reading, Running, given, read_options_of
 from shoal.errors import SettingsError
-from shoal.methods import DEFAULT, make_method
-from shoal.pipeline import publish
 from shoal.stores.addresses import shown
 
 __all__ = ["anonymize"]
@@ -44,7 +42,12 @@ def anonymize(
         Parameter(help="Make random draws repeatable, for research. Only k-anonymity is still claimed then."),
     ] = None,
     overwrite: Annotated[bool, Parameter(help="Replace files that exist already.")] = False,
-    geo: Annotated[bool, Parameter(help="Add a column with the boxes as WGS84 polygons (GeoParquet).")] = False,
+    geo: Annotated[
+        bool,
+        Parameter(
+            help="Add a column with the boxes as WGS84 polygons, or the points, for GeoPandas and QGIS (GeoParquet)."
+        ),
+    ] = False,
     compact: Annotated[bool, Parameter(help="Write identical records once, with a count.")] = False,
     dry_run: Annotated[bool, Parameter(help="Only read the input and estimate time and memory.")] = False,
     resume: Annotated[
@@ -54,6 +57,9 @@ def anonymize(
     running: Running = Running(),  # noqa: B008  frozen
 ) -> int:
     """Make, verify and publish a release."""
+    from shoal.methods import make_method
+    from shoal.pipeline import publish
+
     if len(paths) < 2:
         raise SettingsError("name at least one INPUT and, last, the OUTPUT: shoal anonymize events.csv release.parquet")
     with working(running) as run:

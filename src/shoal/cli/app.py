@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 import signal
@@ -18,9 +19,10 @@ from cyclopts.config import Dict
 
 import shoal
 from shoal.cli.panels import Rewritten
+from shoal.cli.stdin import with_stdin
 from shoal.errors import NaiveTimes, NotVerified, SettingsError, ShoalError
 from shoal.interrupt import heed_signals, signal_number
-from shoal.settings import InvalidSettings, nearest, with_flags
+from shoal.names import nearest, with_flags
 from shoal.stores.addresses import hide_addresses
 
 if TYPE_CHECKING:
@@ -55,6 +57,16 @@ _COMMANDS = {
         ),
         "[OPTIONS]",
         ("shoal demo", "shoal demo --users 1000 --k 5"),
+    ),
+    "prepare": (
+        (
+            "Compile everything once, at installation, so that the first use starts at once.\n\n"
+            "shoal computes with kernels. Each is compiled when it is first needed and then kept, in the cache folder "
+            "of the user. This command runs all steps on a few generated people, which compiles what they need. It "
+            "writes nothing else."
+        ),
+        "[OPTIONS]",
+        ("shoal prepare", "shoal prepare --all"),
     ),
     "synth": (
         (
@@ -260,10 +272,11 @@ def main(arguments: list[str] | None = None) -> None:
     tokens = sys.argv[1:] if arguments is None else arguments
     if arguments is None:
         heed_signals()
+        logging.getLogger("shoal").addHandler(logging.NullHandler())  # the console says it
     try:
-        with warnings.catch_warnings():
+        with with_stdin(tokens) as told, warnings.catch_warnings():
             warnings.simplefilter("ignore", NaiveTimes)  # the notes on reading say it
-            code = app.meta(tokens, **_BARE) or 0
+            code = app.meta(told, **_BARE) or 0
     except BaseException as error:
         code = _failed(tokens, error)
     raise SystemExit(code)
@@ -271,6 +284,8 @@ def main(arguments: list[str] | None = None) -> None:
 
 def _failed(tokens: list[str], error: BaseException) -> int:
     """Print in one line what went wrong, never a value of the data; return the exit code."""
+    from shoal.settings import InvalidSettings
+
     kind, message, code = type(error).__name__, str(error), FAILED
     if isinstance(error, KeyboardInterrupt) or signal_number() is not None:
         kind, message = "Interrupted", message if isinstance(error, KeyboardInterrupt) and message else "stopped"

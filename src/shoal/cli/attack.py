@@ -23,9 +23,10 @@ from shoal.attacks import (
 )
 from shoal.attacks.knowledge import percent
 from shoal.cli.console import show, show_columns, show_json, working
-from shoal.cli.options import Reading, Running, RunRecord, metavar_of, read_options_of
+from shoal.cli.declared import metavar_of
+from shoal.cli.options import Reading, Running, RunRecord, read_options_of
 from shoal.errors import SettingsError
-from shoal.settings import flag_of
+from shoal.names import flag_of
 from shoal.tables import refuse_table, save_rows
 
 __all__ = ["attack"]

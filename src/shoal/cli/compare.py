@@ -9,10 +9,7 @@ from cyclopts import Parameter
 
 from shoal.cli.console import show_columns, show_json, show_notes, working
 from shoal.cli.options import Reading, Running, read_options_of, whole_numbers
-from shoal.comparison import compare as run_all
-from shoal.comparison import contests, read_for, save_comparison
 from shoal.errors import SettingsError
-from shoal.tables import refuse_table
 
 __all__ = ["compare"]
 
@@ -35,6 +32,10 @@ def compare(
     running: Running = Running(),  # noqa: B008  frozen
 ) -> int:
     """Run several methods on the same people and show them side by side."""
+    from shoal.comparison import compare as run_all
+    from shoal.comparison import contests, read_for, save_comparison
+    from shoal.tables import refuse_table
+
     if not paths:
         raise SettingsError("name a file: shoal compare events.parquet --methods shoal,k-scale --k 2,5")
     names = [name.strip() for name in methods.split(",") if name.strip()]

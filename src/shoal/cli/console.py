@@ -1,37 +1,60 @@
-"""Console output: progress bars on a terminal, tables, and plain lines in a pipe."""
+"""Console output: progress (bars on a terminal, now and then a line in a pipe) and tables."""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
+import time
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from shoal.run import Run
-from shoal.settings import with_flags
+from shoal.cli.heartbeat import COMPILING, Spoken, heartbeat
+from shoal.names import with_flags
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
 
     from rich.progress import Progress as RichProgress
+    from rich.progress import TaskID
 
     from shoal.cli.options import Running
     from shoal.reading.account import Account
+    from shoal.run import Run
 
 _WORTH_SEEING_S = 1  # shorter stages leave no line
+_SHORT = 24  # characters; values are aligned up to this length
 
 __all__ = ["show", "show_account", "show_columns", "show_json", "show_notes", "show_table", "working"]
 
 
 @contextmanager
-def working(running: Running) -> Iterator[Run]:
-    """Start a run with these flags; draw progress on standard error if that is a terminal and the run is not quiet."""
+def working(running: Running, *, since: float | None = None) -> Iterator[Run]:
+    """Start a run with these flags, and tell people on standard error how far it is.
+
+    On a terminal there are bars. In a pipe there is a line every few seconds. With `--quiet` or `--json` there is
+    nothing. `since` is when the command began (by `time.monotonic`), if that was earlier.
+    """
+    from shoal.run import Run
+
     run = Run(threads=running.threads, memory=running.memory, work_dir=running.work_dir)
-    if running.quiet or running.json or not sys.stderr.isatty():
+    if running.quiet or running.json or sys.stderr is None:
         yield run
-        return
+    elif sys.stderr.isatty():
+        with _drawn(run) as drawn:
+            yield drawn
+    else:
+        from shoal.jit import watch_compiling
+
+        spoken = Spoken(time.monotonic() if since is None else since)
+        with watch_compiling(spoken.compiling), heartbeat(lambda: spoken.line(time.monotonic())):
+            yield replace(run, progress=spoken)
+
+
+@contextmanager
+def _drawn(run: Run) -> Iterator[Run]:
+    """Draw the stages of a run as bars, and one more while kernels are compiled."""
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -42,6 +65,8 @@ def working(running: Running) -> Iterator[Run]:
         TimeRemainingColumn,
     )
 
+    from shoal.jit import watch_compiling
+
     columns = (
         TextColumn("{task.description}"),
         BarColumn(bar_width=30),
@@ -51,7 +76,9 @@ def working(running: Running) -> Iterator[Run]:
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-        yield replace(run, progress=_Bars(bars))
+        drawn = _Bars(bars)
+        with watch_compiling(drawn.compiling):
+            yield replace(run, progress=drawn)
 
 
 class _Bars:
@@ -59,6 +86,7 @@ class _Bars:
 
     def __init__(self, bars: RichProgress) -> None:
         self._bars = bars
+        self._compiled: TaskID | None = None
 
     @contextmanager
     def stage(self, name: str, total: float | None = None) -> Iterator[Callable[[float], None]]:
@@ -68,6 +96,13 @@ class _Bars:
             self._bars.remove_task(task)
         else:
             self._bars.update(task, total=total or 1, completed=total or 1)
+
+    def compiling(self, change: int) -> None:
+        """Count the kernels that are compiled, on a bar of their own."""
+        if self._compiled is None:
+            self._compiled = self._bars.add_task(COMPILING, total=None)
+        if change < 0:
+            self._bars.advance(self._compiled)
 
 
 def show(text: str = "") -> None:
@@ -90,10 +125,10 @@ def show_json(value: dict[str, Any]) -> None:
 
 
 def show_table(title: str, rows: Sequence[tuple[str, Any]]) -> None:
-    """Write a table of two columns: name and value (right-aligned)."""
+    """Write a table of two columns: name and value (right-aligned; long values, such as a CRS, move no others)."""
     cells = [(what, f"{value:,}" if isinstance(value, int) else str(value)) for what, value in rows]
     left = max(len(what) for what, _ in cells)
-    right = max(len(value) for _, value in cells)
+    right = max((len(value) for _, value in cells if len(value) <= _SHORT), default=0)
     show(title)
     for what, value in cells:
         show(f"  {what:<{left}}  {value:>{right}}")

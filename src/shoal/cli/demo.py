@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Annotated
 
@@ -9,11 +10,6 @@ from cyclopts import Parameter
 
 from shoal.cli.console import show, show_json, working
 from shoal.cli.options import Running
-from shoal.measure import summary, unicity
-from shoal.methods import Shoal
-from shoal.pipeline import publish
-from shoal.reading import read
-from shoal.synth import synthesize
 
 __all__ = ["demo"]
 
@@ -26,6 +22,13 @@ def demo(
     running: Running = Running(),  # noqa: B008  frozen
 ) -> int:
     """Generate a town, measure its exposure, anonymize it and verify the release, with explanations."""
+    from shoal.measure import summary, unicity
+    from shoal.methods import Shoal
+    from shoal.pipeline import publish
+    from shoal.reading import read
+    from shoal.synth import synthesize
+
+    began = time.monotonic()
     folder.mkdir(parents=True, exist_ok=True)
     events, release, audit = (folder / name for name in ("events.parquet", "release.parquet", "audit.parquet"))
 
@@ -34,17 +37,18 @@ def demo(
             show(text)
 
     say(f"1. A town of {users:,} imaginary people, two weeks of their phone calls.")
-    with working(running) as run:
+    with working(running, since=began) as run:
         synthesize(events, users=users, scene="town", seed=1, overwrite=True, run=run)
         people = read(events, run=run)
     say(f"   {people.samples:,} calls: who, when and at which antenna. Numbers already replace the names.")
 
-    (four,) = unicity(people, points=4)
+    with working(running, since=began) as run:
+        (four,) = unicity(people, points=4, run=run)
     say("2. Is that anonymous? Suppose somebody knows four calls of a person, to the hour and the kilometre.")
     say(f"   They single out {four.share:.0%} of the people, and learn everything else these people did.")
 
     say(f"3. So we hide everyone among {k} people: those who move alike are merged into boxes of space and time.")
-    with working(running) as run:
+    with working(running, since=began) as run:
         done = publish(events, release, Shoal(k=k), audit=audit, overwrite=True, run=run)
     of = done.figures()
     say(f"   {of['records']:,} records; half of the boxes are smaller than {of['side_m_median'] / 1000:.1f} km")

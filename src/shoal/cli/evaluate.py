@@ -11,8 +11,6 @@ from shoal.cli.console import show, show_json, show_table, working
 from shoal.cli.options import Reading, Running, RunRecord, read_options_of
 from shoal.errors import SettingsError
 from shoal.stores.addresses import shown
-from shoal.tables import refuse_table, save_rows
-from shoal.utility import evaluate as measure
 
 __all__ = ["evaluate"]
 
@@ -29,6 +27,9 @@ def evaluate(
     running: Running = Running(),  # noqa: B008  frozen
 ) -> int:
     """Measure how useful a release still is."""
+    from shoal.tables import refuse_table, save_rows
+    from shoal.utility import evaluate as measure
+
     if len(paths) < 2:
         raise SettingsError("name the ORIGINAL and, last, the RELEASE: shoal evaluate events.csv release.parquet")
     if output is not None:

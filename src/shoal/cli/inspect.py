@@ -9,8 +9,6 @@ from cyclopts import Parameter
 from shoal.cli.console import show_account, show_json, show_table, working
 from shoal.cli.options import Reading, Running, read_options_of
 from shoal.errors import SettingsError
-from shoal.measure import summary
-from shoal.reading import read
 
 __all__ = ["inspect"]
 
@@ -21,6 +19,9 @@ def inspect(
     running: Running = Running(),  # noqa: B008  frozen
 ) -> int:
     """Print what is in a file."""
+    from shoal.measure import summary
+    from shoal.reading import read
+
     if not paths:
         raise SettingsError("name a file: shoal inspect events.parquet")
     with working(running) as run:

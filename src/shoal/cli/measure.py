@@ -8,19 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from shoal.cli.console import show, show_json, show_notes, working
-from shoal.cli.gaps import find_gaps, refuse_plots, save_gaps, save_plots, show_gaps
 from shoal.cli.options import Reading, Running, read_options_of, whole_numbers
 from shoal.errors import SettingsError
-from shoal.measure import Unicity
-from shoal.measure import unicity as count_unique
-from shoal.measure.unicity import resolution_text
-from shoal.reading import read
-from shoal.tables import refuse_table, save_rows
-from shoal.units import parse_metres, parse_seconds
 
 if TYPE_CHECKING:
     from shoal.cli.gaps import Exposure
     from shoal.frame import Frame
+    from shoal.measure import Unicity
     from shoal.measure.unicity import Resolution
 
 __all__ = ["measure"]
@@ -58,6 +52,10 @@ def measure(
     running: Running = Running(),  # noqa: B008  frozen
 ) -> int:
     """Measure how exposed people are before publishing, and how hard they are to hide."""
+    from shoal.cli.gaps import find_gaps, show_gaps
+    from shoal.measure import unicity as count_unique
+    from shoal.reading import read
+
     inputs = list(paths)
     _refuse(inputs, k, unicity=unicity, output=output, plots=plots, overwrite=overwrite)
     among = None if k is None else whole_numbers(k, "--k 2,5,10")
@@ -94,6 +92,9 @@ def _refuse(
     inputs: list[str], k: str | None, *, unicity: bool, output: Path | None, plots: Path | None, overwrite: bool
 ) -> None:
     """Check the flags before any work; raises if they make no sense or the output can't be saved."""
+    from shoal.cli.gaps import refuse_plots
+    from shoal.tables import refuse_table
+
     if not inputs:
         raise SettingsError("name a file: shoal measure events.parquet --k 2,5")
     if k is None and not unicity:
@@ -113,6 +114,9 @@ def _refuse(
 def _save(
     found: Exposure | None, rows: tuple[Unicity, ...], output: Path | None, plots: Path | None, *, overwrite: bool
 ) -> None:
+    from shoal.cli.gaps import save_gaps, save_plots
+    from shoal.tables import save_rows
+
     if output is not None and found is not None:
         save_gaps(found, output, overwrite=overwrite)
     elif output is not None:
@@ -123,6 +127,8 @@ def _save(
 
 def _resolutions(text: str) -> list[Resolution | None]:
     """Read resolutions; None stands for the grid's own resolution."""
+    from shoal.units import parse_metres, parse_seconds
+
     found: list[Resolution | None] = []
     for part in (part.strip() for part in text.split(",")):
         space, slash, time = part.partition("/")
@@ -141,6 +147,8 @@ def _grid(frame: Frame) -> Resolution:
 
 def _show_unicity(rows: tuple[Unicity, ...], users: int) -> None:
     """Print a line for each number of points, a column for each resolution, and what the figures mean."""
+    from shoal.measure.unicity import resolution_text
+
     resolutions = list(dict.fromkeys((row.space_m, row.time_s) for row in rows))
     cell = {(row.points, row.space_m, row.time_s): row for row in rows}
     show(f"The share of unique people among {rows[0].people:,} drawn from {users:,} (95 % interval)")
@@ -160,6 +168,8 @@ def _share(row: Unicity) -> str:
 
 def _meaning(rows: tuple[Unicity, ...]) -> list[str]:
     """Return sentences on what the figures mean for publishing."""
+    from shoal.measure.unicity import resolution_text
+
     telling = max(rows, key=lambda row: (row.points <= 4, row.points, row.space_m))
     low, high = telling.interval
     points = "one point" if telling.points == 1 else f"{telling.points} points"

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from shoal.cli.console import show, show_columns, show_json
-from shoal.methods import DEFAULT, METHODS, method_class
-from shoal.settings import flag_of
+from shoal.cli.options import DEFAULT
 
 if TYPE_CHECKING:
     from shoal.methods import Method
@@ -27,6 +26,8 @@ def methods(
     json: Annotated[bool, Parameter(help="Print the result as JSON, for programs.")] = False,
 ) -> int:
     """Describe the methods."""
+    from shoal.methods import METHODS, method_class
+
     chosen = METHODS.values() if name is None else [method_class(name)]
     if json:
         show_json({"ok": True, "methods": [described(method) for method in chosen]})
@@ -60,6 +61,8 @@ def described(method: type[Method]) -> dict[str, Any]:
 
 
 def _setting(method: type[Method], name: str) -> dict[str, Any]:
+    from shoal.names import flag_of
+
     about, field = method.settings()[name], method.model_fields[name]
     default = None if field.is_required() else field.get_default()
     return {
@@ -75,6 +78,8 @@ def _setting(method: type[Method], name: str) -> dict[str, Any]:
 
 def _show(method: type[Method]) -> None:
     """Print the full description of one method."""
+    from shoal.names import flag_of
+
     of = described(method)
     show(f"{of['name']}: {of['about']}")
     show(f"From {of['citation']}. It works on {of['takes']} and publishes {of['layout']}.")

@@ -1,6 +1,7 @@
 """Flags that several commands share: how to read, how to run, and the settings of the methods.
 
-Flags of reading and of methods are derived from the declarations in `ReadOptions` and in the methods' classes.
+Flags of reading and of methods are derived from the declarations in `ReadOptions` and in the methods' classes, by way
+of a table (`shoal.cli.declared`).
 """
 
 from __future__ import annotations
@@ -8,96 +9,71 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields, make_dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Group, Parameter
 
+from shoal.cli.declared import declared
 from shoal.cli.panels import Rewritten
 from shoal.errors import SettingsError
-from shoal.methods import DEFAULT, METHODS
-from shoal.reading.options import ReadOptions
-from shoal.run import Limits
 
 if TYPE_CHECKING:
     from cyclopts.help import HelpEntry
 
-    from shoal.methods import Method
-    from shoal.settings import Settings
+    from shoal.cli.declared import Flag
+    from shoal.reading.options import ReadOptions
 
 __all__ = [
+    "DEFAULT",
     "MethodSettings",
     "Reading",
     "RunRecord",
     "Running",
     "given",
-    "metavar_of",
     "read_options_of",
     "whole_numbers",
 ]
 
-_UNSAID: tuple[Any, ...] = (None, False, "", {}, (), 0)
-_UNITS = {"m": "LENGTH", "s": "DURATION", "B": "SIZE"}
-_KINDS: dict[Any, str] = {int: "INT", float: "NUMBER", Path: "PATH"}
+
+def _about(flag: Flag, **more: Any) -> Parameter:
+    """Return what the help says about a flag."""
+    return Parameter(help=flag.help, metavar=flag.metavar, **more)
 
 
-def _help_of(kind: type[Settings], name: str) -> str:
-    """Return the help of a setting, with its default."""
-    about, default = kind.settings()[name], kind.model_fields[name].get_default()
-    if default in _UNSAID or kind.model_fields[name].is_required():
-        return about.help
-    if about.unit == "s" and default % 60 == 0 and default > 60:
-        return f"{about.help} [default: {default // 60}min]"
-    return f"{about.help} [default: {default}{about.unit}]"
-
-
-def metavar_of(kind: type[Settings], name: str) -> str | None:
-    """Return the word that stands for the value of a setting in the help; None for text."""
-    annotation = kind.model_fields[name].annotation
-    kinds = [annotation, *get_args(annotation)]
-    if any(get_origin(one) is Literal for one in kinds):
-        return "CHOICE"
-    return _UNITS.get(kind.settings()[name].unit) or next((_KINDS[one] for one in kinds if one in _KINDS), None)
-
-
-def _about(kind: type[Settings], name: str, **more: Any) -> Parameter:
-    """Return what the help says about the flag of a setting."""
-    return Parameter(help=_help_of(kind, name), metavar=metavar_of(kind, name), **more)
-
-
-def _flag(kind: type[Settings], name: str) -> tuple[str, Any, Any]:
+def _field(name: str, flag: Flag) -> tuple[str, Any, Any]:
     """Return the dataclass field of a flag: a switch, or text that the setting parses."""
-    switch = kind.model_fields[name].annotation is bool
-    about = _about(kind, name, allow_leading_hyphen=not switch)
-    kind_of = bool if switch else str | None
-    return name, Annotated[kind_of, about], field(default=False if switch else None)
+    about = _about(flag, allow_leading_hyphen=not flag.switch)
+    kind_of = bool if flag.switch else str | None
+    return name, Annotated[kind_of, about], field(default=False if flag.switch else None)
 
 
 def _flags_of_methods() -> list[tuple[str, Any, Any]]:
     """Return a flag for each setting, in the groups of the methods that have it; in no group if most methods do."""
-    names = dict.fromkeys(name for method in METHODS.values() for name in method.model_fields)
+    methods = declared().methods
     flags = []
-    for name in names:
-        having = [method for method in METHODS.values() if name in method.model_fields]
-        common = len(having) > len(METHODS) / 2
-        group = {} if common else {"group": [_GROUPS[method.name] for method in having]}
-        about = _about(having[0], name, **group)
+    for name in dict.fromkeys(name for settings in methods.values() for name in settings):
+        having = [method for method, settings in methods.items() if name in settings]
+        common = len(having) > len(methods) / 2
+        group = {} if common else {"group": [_GROUPS[method] for method in having]}
+        about = _about(methods[having[0]][name], **group)
         flags.append((name, Annotated[str | None, about], field(default=None)))
     return flags
 
 
-def _own_text(method: type[Method], entry: HelpEntry) -> HelpEntry:
+def _own_text(settings: dict[str, Flag], entry: HelpEntry) -> HelpEntry:
     """Return an entry of a method's panel with this method's text, since other methods may have the flag too."""
-    name = entry.names[0].removeprefix("--").replace("-", "_")
-    return entry.copy(description=_help_of(method, name), metavar=metavar_of(method, name))
+    flag = settings[entry.names[0].removeprefix("--").replace("-", "_")]
+    return entry.copy(description=flag.help, metavar=flag.metavar)
 
 
+DEFAULT = declared().default_method
 _GROUPS = {
     name: Group(
         f"Settings of {name}{' (the default method)' if name == DEFAULT else ''}",
         sort_key=10 + order,
-        help_formatter=Rewritten(partial(_own_text, method)),
+        help_formatter=Rewritten(partial(_own_text, settings)),
     )
-    for order, (name, method) in enumerate(METHODS.items())
+    for order, (name, settings) in enumerate(declared().methods.items())
 }
 
 
@@ -117,7 +93,7 @@ if TYPE_CHECKING:
 else:
     Reading = _group_of_flags(
         "Reading",
-        [_flag(ReadOptions, name) for name in ReadOptions.model_fields],
+        [_field(*item) for item in declared().reading.items()],
         Parameter(name="*", group=Group("Reading", sort_key=50)),
     )
     MethodSettings = _group_of_flags("MethodSettings", _flags_of_methods(), Parameter(name="*"))
@@ -141,6 +117,8 @@ def given(flags: Any) -> dict[str, Any]:
 
 def read_options_of(reading: Any) -> ReadOptions:
     """Return the given reading flags as ReadOptions; raises SettingsError if they make no sense."""
+    from shoal.reading.options import ReadOptions
+
     return ReadOptions(**given(reading))
 
 
@@ -149,11 +127,11 @@ def read_options_of(reading: Any) -> ReadOptions:
 class Running:
     """How to run; none of these flags changes a result."""
 
-    threads: Annotated[str | None, _about(Limits, "threads")] = None
-    memory: Annotated[str | None, _about(Limits, "memory")] = None
-    work_dir: Annotated[str | None, _about(Limits, "work_dir")] = None
-    quiet: Annotated[bool, Parameter(help="Show no progress bars.")] = False
-    json: Annotated[bool, Parameter(help="Print the result as JSON, for programs.")] = False
+    threads: Annotated[str | None, _about(declared().running["threads"])] = None
+    memory: Annotated[str | None, _about(declared().running["memory"])] = None
+    work_dir: Annotated[str | None, _about(declared().running["work_dir"])] = None
+    quiet: Annotated[bool, Parameter(help="Show no progress.")] = False
+    json: Annotated[bool, Parameter(help="Print the result as JSON, for programs, and show no progress.")] = False
 
 
 def whole_numbers(text: str, example: str) -> list[int]:

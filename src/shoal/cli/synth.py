@@ -9,7 +9,6 @@ from cyclopts import Parameter
 
 from shoal.cli.console import show, show_json, working
 from shoal.cli.options import Running
-from shoal.synth import synthesize
 
 __all__ = ["synth"]
 
@@ -33,6 +32,8 @@ def synth(
     running: Running = Running(),  # noqa: B008  frozen
 ) -> int:
     """Generate people and write their events."""
+    from shoal.synth import synthesize
+
     with working(running) as run:
         synthesize(
             output,

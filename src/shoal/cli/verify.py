@@ -8,24 +8,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from shoal.claim import Claim
 from shoal.cli.console import show, show_json, working
 from shoal.cli.options import Reading, Running, RunRecord, read_options_of
 from shoal.errors import SettingsError
-from shoal.settings import with_flags
+from shoal.names import with_flags
 from shoal.stores.addresses import shown
-from shoal.units import parse_seconds
-from shoal.verifier import MAX_SUPPRESSED
-from shoal.verifier import verify as check
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from shoal.claim import Claim
     from shoal.verifier.verdict import Verdict
 
 __all__ = ["verify"]
 
 _WIDTH = 110
+_MAX_SUPPRESSED = 0.2  # as `shoal.verifier` has it; a test compares them
 _CHECKS = {
     "integrity": "the file is the one that its manifest describes",
     "leaks": "no column, value or numbering reveals more than the rows do",
@@ -62,11 +60,13 @@ def verify(
     ] = False,
     max_suppressed: Annotated[
         float, Parameter(help="The largest share of samples that may be left out.")
-    ] = MAX_SUPPRESSED,
+    ] = _MAX_SUPPRESSED,
     reading: Reading = Reading(),  # noqa: B008  frozen
     running: Running = Running(),  # noqa: B008  frozen
 ) -> int:
     """Check a release; return 0 if it holds, 1 if not. Raises (exit code 2) if it can't be checked."""
+    from shoal.verifier import verify as check
+
     if len(paths) < 2:
         raise SettingsError("name the ORIGINAL and, last, the RELEASE: shoal verify events.csv release.parquet --k 5")
     with working(running) as run:
@@ -95,6 +95,9 @@ def verify(
 
 def _claim(name: str, k: int | None, tau: str | None, epsilon: str | None) -> Claim:
     """Return the claim of that name with the values from the flags."""
+    from shoal.claim import Claim
+    from shoal.units import parse_seconds
+
     given = {"k": k, "tau_s": tau and parse_seconds(tau), "epsilon_s": epsilon and parse_seconds(epsilon)}
     try:
         return Claim.of(name, **given)

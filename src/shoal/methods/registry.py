@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from shoal.errors import SettingsError
-from shoal.settings import flag_of, nearest
+from shoal.names import flag_of, nearest
 
 if TYPE_CHECKING:
     from shoal.methods.protocol import Method

@@ -41,8 +41,8 @@ def release_table(release: Release, *, geo: bool = False) -> pa.Table:
     """Return the published table, one row per box, sorted by (uid, t_start); metadata key `shoal`.
 
     Edges are half-open metres and seconds; `datetime, lat, lng` are the middle of each box. Without a CRS there
-    are no degrees. `geo` adds the box as a WGS84 polygon (GeoParquet). Points have `uid, datetime, lat, lng` only.
-    Cost: linear.
+    are no degrees. Points have `uid, datetime, lat, lng` only. `geo` adds the box as a WGS84 polygon, or the point
+    (GeoParquet). Cost: linear.
     """
     return pa.concat_tables(release_batches(release, geo=geo))
 
@@ -52,7 +52,7 @@ def release_batches(
 ) -> Iterator[pa.Table]:
     """Yield `release_table` in pieces of about a million rows, at least one piece; record `order[n]` gets number n."""
     order = np.arange(len(release)) if order is None else order
-    metadata = {"shoal": json.dumps(describe(release)), **({"geo": json.dumps(_GEO)} if geo else {})}
+    metadata = {"shoal": json.dumps(describe(release)), **({"geo": json.dumps(_geo(release))} if geo else {})}
     for start, stop in even_ranges(np.diff(release.offsets)[order], _BATCH) or [(0, 0)]:
         offsets, rows = take_lists(release.offsets, order[start:stop])
         uid = np.repeat(np.arange(start, stop, dtype=np.int64), np.diff(offsets))
@@ -60,12 +60,11 @@ def release_batches(
         if release.multiplicity is not None:
             columns["count"] = to_arrow_array(release.multiplicity[order[uid]].astype(np.int32))
         if geo:
-            columns["geometry"] = release.layout.polygons(release.frame, rows)
+            columns["geometry"] = release.layout.geometry(release.frame, rows)
         yield pa.table(columns).replace_schema_metadata(metadata)
 
 
-_GEO = {
-    "version": "1.1.0",
-    "primary_column": "geometry",
-    "columns": {"geometry": {"encoding": "WKB", "geometry_types": ["Polygon"]}},
-}
+def _geo(release: Release) -> dict[str, Any]:
+    """Return the metadata of GeoParquet."""
+    column = {"encoding": "WKB", "geometry_types": [release.layout.shape]}
+    return {"version": "1.1.0", "primary_column": "geometry", "columns": {"geometry": column}}

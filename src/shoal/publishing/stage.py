@@ -65,8 +65,10 @@ class Outputs:
         The private book of releases: people who are in an earlier release of it are refused, unless allowed.
     overwrite
         Replace what is there. Otherwise AlreadyExists.
-    geo, compact
-        Of boxes: add WGS84 polygons; publish identical records once with their `count`.
+    geo
+        Add a column of WGS84 geometry (GeoParquet): polygons of boxes, or points.
+    compact
+        Of boxes: publish identical records once with their `count`.
 
     Raises OutputError if two of the files are the same.
     """
@@ -103,13 +105,13 @@ class Outputs:
 
         `work_dir` is where a release for an address is staged.
         """
+        private = {"audit": audit, "run_record": run_record, "ledger": ledger}
+        paths = {name: None if file is None else Path(file) for name, file in private.items()}
         address = address_of(path)
         if address is not None:
             path = (work_dir or Path(tempfile.gettempdir())) / file_name(address)
         if audit is not None and run_record is None:
-            run_record = run_record_path(Path(path), Path(audit))
-        private = {"audit": audit, "run_record": run_record, "ledger": ledger}
-        paths = {name: None if file is None else Path(file) for name, file in private.items()}
+            paths["run_record"] = run_record_path(Path(path), Path(audit))
         return cls(Path(path), address=address, **paths, **how)  # type: ignore[arg-type]  # each has its own type
 
     @property
@@ -177,7 +179,7 @@ def stage(
     AlreadyExists, OutputError. Memory: some batches of a million rows; the records are brought into their order on the
     way.
     """
-    refuse_form(outputs, release.claim, release.frame.crs, drawable=release.layout.drawable)
+    refuse_form(outputs, release.claim, release.frame.crs)
     outputs.refuse()
     if outputs.audit is not None and release.members is None:
         raise SettingsError("this release was read from a file: who is in which record is not known")
@@ -189,8 +191,9 @@ def stage(
         private = {parent: folders.enter_context(private_folder(parent)) for parent in parents}
         new = {path: private[path.parent] / path.name for path in outputs.files}
         data = private[outputs.path.parent] / outputs.path.name
-        drawn = target.draws and release.layout.drawable and release.frame.crs is not None
-        rows = release_batches(numbers.release, numbers.order, geo=outputs.geo or drawn)
+        drawn = outputs.geo if target.shapes is None else release.layout.shape in target.shapes
+        geo = drawn and release.frame.crs is not None
+        rows = release_batches(numbers.release, numbers.order, geo=geo)
         write_tables(data, rows, PUBLIC, **release.layout.encoding)
         public = manifest(numbers.release, data, seeded=seed is not None)
         write_json(manifest_path(data), public, PUBLIC)
@@ -200,15 +203,13 @@ def stage(
         if outputs.run_record is not None:
             files = target.files or public["files"]
             write_json(new[outputs.run_record], run_record(numbers.release, files, record or {}, seed), PRIVATE)
-        last = [outputs.path, manifest_path(outputs.path)]
-        files_in_order = [(new[path], path) for path in sorted(outputs.files, key=lambda path: path in last)]
-        yield Staged(numbers, audit, held, files_in_order, target, overwrite=outputs.overwrite)
+        shown = [outputs.path, manifest_path(outputs.path)]  # the manifest last
+        moved = [(new[path], path) for path in sorted(outputs.files, key=lambda path: path in shown)]
+        yield Staged(numbers, audit, held, moved, target, overwrite=outputs.overwrite)
 
 
-def refuse_form(outputs: Outputs, claim: Claim, crs: str | None, *, drawable: bool) -> None:
-    """Check that endings and options go together; `drawable` says that there are boxes. Raises SettingsError."""
-    if outputs.geo and not drawable:
-        raise SettingsError("`geo` draws boxes, but this method publishes points; leave it out")
+def refuse_form(outputs: Outputs, claim: Claim, crs: str | None) -> None:
+    """Check that endings and options go together. Raises SettingsError."""
     for file in (outputs.path, outputs.audit):
         if file is not None and file.suffix.lower() not in {".parquet", ".csv"}:
             raise SettingsError("a release or audit file must end in .parquet or .csv")

@@ -9,11 +9,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from shoal.errors import UnreadableFile
 from shoal.folders import private_folder
 from shoal.progress import SILENT
 from shoal.reading.forms import bringer_of_ending, bringer_of_scheme
 from shoal.reading.sources import Source, expand, look_at
+from shoal.reading.texts import Repair, rewrite
 from shoal.stores.addresses import address_of, scheme_of, shown
 
 if TYPE_CHECKING:
@@ -22,8 +25,11 @@ if TYPE_CHECKING:
 
     from shoal.progress import Progress
     from shoal.reading.forms import Bringer
+    from shoal.reading.options import ReadOptions
 
 __all__ = ["Arrivals", "arrivals"]
+
+_DEPTH = 2  # a .zip may hold .xlsx or .xz, but those hold no further ones
 
 
 @dataclass(eq=False)
@@ -32,6 +38,7 @@ class Arrivals:
 
     parent: Path
     stack: ExitStack
+    options: ReadOptions | None = None
     progress: Progress = SILENT
     folder: Path | None = None
     brought: list[Path] = field(default_factory=list)
@@ -52,9 +59,27 @@ class Arrivals:
                 continue
             for path in expand(one):
                 if path not in found:
-                    bringer = bringer_of_ending(path.name)
-                    found[path] = [look_at(path)] if bringer is None else self._bring(str(path), path.name, bringer)
+                    found[path] = self._open(path, path.name)
         return [source for sources in found.values() for source in sources]
+
+    def _open(self, path: Path, name: str, depth: int = 0) -> list[Source]:
+        """Return the sources of one file; what is packed inside a file is opened as well, but no further."""
+        bringer = bringer_of_ending(path.name)
+        if bringer is not None and depth < _DEPTH:
+            return self._bring(str(path), name, bringer, depth + 1)
+        source = look_at(path, self.options)
+        if source.repair is not None:
+            source = self._repaired(source, path)
+        return [replace(source, name=name)]
+
+    def _repaired(self, source: Source, path: Path) -> Source:
+        """Return a text that was written anew, since the engine can't read it as it is."""
+        target = self._inside() / path.parent.name / f"{path.name.split('.')[0]}{_text_ending(path.name)}"
+        target.parent.mkdir(mode=0o700)
+        with pa.input_stream(path, compression="detect") as stream:
+            rewrite(stream, target, source.repair or Repair(), path.name)
+        options = None if self.options is None else self.options.model_copy(update={"encoding": "utf-8"})
+        return replace(look_at(target, options), notes=source.notes)
 
     def _fetch(self, address: str) -> list[Source]:
         """Bring what an address names, and return it under a name that can be printed."""
@@ -62,25 +87,35 @@ class Arrivals:
         if fetcher is None:
             raise UnreadableFile(f"{scheme_of(address)}:// addresses can't be read; name a file")
         with self.progress.stage("fetch") as advance:
-            return self._bring(address, shown(address), partial(fetcher, advance=advance))
+            return self._bring(address, shown(address), partial(fetcher, advance=advance), 0)
 
-    def _bring(self, source: str, name: str, bringer: Bringer) -> list[Source]:
-        """Bring one input, and return its sources under its own name."""
+    def _inside(self) -> Path:
+        """Return a new folder inside the private one."""
         if self.folder is None:
             self.folder = self.stack.enter_context(private_folder(self.parent))
         inside = self.folder / str(len(self.brought))
         inside.mkdir(mode=0o700)
         self.brought.append(inside)
+        return inside
+
+    def _bring(self, source: str, name: str, bringer: Bringer, depth: int) -> list[Source]:
+        """Bring one input, and return its sources under its own name."""
         try:
-            files = bringer(source, inside)
+            files = bringer(source, self._inside())
         except OSError:
             raise UnreadableFile(f"{name}: can't be opened, or its compression is damaged") from None
         several = len(files) > 1 and scheme_of(source) is not None
-        return [replace(look_at(file), name=file.name if several else name) for file in files]
+        return [one for file in files for one in self._open(file, file.name if several else name, depth)]
+
+
+def _text_ending(name: str) -> str:
+    return next((ending for ending in (".tsv", ".plt", ".txt") if ending in name.lower()), ".csv")
 
 
 @contextmanager
-def arrivals(work_dir: Path | None, progress: Progress = SILENT) -> Iterator[Arrivals]:
+def arrivals(
+    work_dir: Path | None, options: ReadOptions | None = None, progress: Progress = SILENT
+) -> Iterator[Arrivals]:
     """Open inputs; what was brought into a private folder (in `work_dir`, or the system's) is removed afterwards."""
     with ExitStack() as stack:
-        yield Arrivals(work_dir or Path(tempfile.gettempdir()), stack, progress)
+        yield Arrivals(work_dir or Path(tempfile.gettempdir()), stack, options, progress)

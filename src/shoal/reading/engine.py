@@ -154,6 +154,7 @@ def _settings(paths: Sequence[Path], folder: Path, threads: int, *, ordered: boo
         "SET allow_persistent_secrets = false",
         "SET enable_progress_bar = false",
         "SET python_enable_replacements = false",
+        "SET enable_geoparquet_conversion = false",  # one broken geometry would end the reading
         "SET TimeZone = 'UTC'",
         f"SET preserve_insertion_order = {str(ordered).lower()}",
         f"SET allowed_paths = [{allowed}]",

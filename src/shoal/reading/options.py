@@ -6,12 +6,15 @@ import re
 from datetime import datetime
 from pathlib import Path  # noqa: TC003  pydantic needs it
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
-from zoneinfo import ZoneInfo
 
 from pydantic import ValidationInfo, field_validator
 
 from shoal.errors import SettingsError
-from shoal.settings import Settings, nearest, setting
+from shoal.names import nearest
+from shoal.reading.dates import check_time_format
+from shoal.reading.texts import check_encoding
+from shoal.reading.times import zone_info, zone_name
+from shoal.settings import Settings, setting
 from shoal.units import Metres, Seconds, checked
 
 if TYPE_CHECKING:
@@ -23,7 +26,10 @@ _BBOX = "four numbers, west,south,east,north"
 _PERIOD = "two ISO times, start,end"
 _Box = tuple[float, float, float, float]
 CONFIRM = ("one-sample", "swapped", "zero-zero")
-ROLES = ("user", "time", "lat", "lng", "x", "y", "cell", "day", "slot")
+ROLES = (
+    *("user", "time", "date", "day", "slot"),
+    *("lat", "lng", "x", "y", "geometry", "trip", "cell", "h3", "geohash"),
+)
 
 
 def _roles(value: Any) -> Any:
@@ -59,9 +65,19 @@ class ReadOptions(Settings):
     Parameters
     ----------
     columns
-        The names of columns by role: user, time, lat, lng, x, y, cell, day, slot. Usual names are recognised.
+        The names of columns by role: user, time, date, lat, lng, x, y, geometry, trip, cell, h3, geohash, day, slot.
+        Usual names are recognised. A file without names has numbers: `"user=1,time=2,lat=3,lng=4"`. `user=@file` and
+        `user=@folder` take the user from the name of each file or of its folder. `date` is for a date beside a column
+        with the time of day.
     tz, time_unit
-        The zone of times without a zone, and the unit of times that are numbers: `auto`, `s`, `ms` or `us`.
+        The zone of times without a zone (a name, or an offset such as `"+02:00"`), and the unit of times that are
+        numbers: `auto`, `s`, `ms`, `us`, or `excel` for days as spreadsheets store them.
+    time_format
+        The form of times as in Python's `strptime`, e.g. `"%d.%m.%Y %H:%M"`; `%Z` leaves out a zone's abbreviation.
+        Or only the order of numeric dates: `dmy`, `mdy` or `ymd`. None: known forms are recognised, and the order is
+        the only one that fits all dates.
+    encoding
+        The encoding of text files. None: UTF-8 (or UTF-16 with its mark), else Windows-1252 where it fits.
     crs
         A projected CRS in metres, e.g. `"EPSG:32628"`; None for a local equal-area projection around the data.
     cell, slot
@@ -91,9 +107,13 @@ class ReadOptions(Settings):
         {}, help="Names of columns, e.g. user=msisdn,time=start_time,lat=…,lng=… (or x, y, cell)."
     )
     tz: str = setting("UTC", help="Time zone of times without a zone, e.g. Africa/Dakar.")
-    time_unit: Literal["auto", "s", "ms", "us"] = setting(
-        "auto", help="Unit of times that are numbers: s, ms or us; auto decides by their size."
+    time_unit: Literal["auto", "s", "ms", "us", "excel"] = setting(
+        "auto", help="Unit of times that are numbers: s, ms, us or excel (days); auto decides by their size."
     )
+    time_format: str | None = setting(
+        None, help="Form of times, e.g. '%d.%m.%Y %H:%M', or the order of dates: dmy, mdy or ymd."
+    )
+    encoding: str | None = setting(None, help="Encoding of text files, e.g. cp1252; by default UTF-8 where it fits.")
     crs: str | None = setting(
         None, help="Map projection (CRS) in metres, e.g. EPSG:32628; by default equal-area, centred on the data."
     )
@@ -139,11 +159,17 @@ class ReadOptions(Settings):
     @field_validator("tz")
     @classmethod
     def _known_zone(cls, tz: str) -> str:
-        try:
-            ZoneInfo(tz)
-        except (KeyError, OSError, ValueError):
-            raise ValueError("the time zone is not known; give a name such as Africa/Dakar or UTC") from None
-        return tz
+        return zone_name(tz)
+
+    @field_validator("time_format")
+    @classmethod
+    def _real_format(cls, time_format: str | None) -> str | None:
+        return time_format if time_format is None else check_time_format(time_format)
+
+    @field_validator("encoding")
+    @classmethod
+    def _known_encoding(cls, encoding: str | None) -> str | None:
+        return encoding if encoding is None else check_encoding(encoding)
 
     @field_validator("crs")
     @classmethod
@@ -199,7 +225,9 @@ class ReadingRules(TypedDict, total=False):
 
     columns: dict[str, str] | str
     tz: str
-    time_unit: Literal["auto", "s", "ms", "us"]
+    time_unit: Literal["auto", "s", "ms", "us", "excel"]
+    time_format: str | None
+    encoding: str | None
     cell: float | str
     slot: float | str
     cells: str | Path | None
@@ -224,7 +252,7 @@ def _instant_ms(text: str, tz: str) -> int:
         instant = datetime.fromisoformat(text)
     except ValueError:
         raise ValueError("a period is two ISO times, start and end, e.g. 2026-03-01,2026-03-15T12:00") from None
-    aware = instant if instant.tzinfo else instant.replace(tzinfo=ZoneInfo(tz))
+    aware = instant if instant.tzinfo else instant.replace(tzinfo=zone_info(tz))
     return round(aware.timestamp() * 1000)
 
 

@@ -7,18 +7,25 @@ dropped here.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import ColumnsNotFound, InputError, TooLarge
-from shoal.reading.columns import Columns, find_cell_columns, find_columns
+from shoal.reading.columns import FROM_PATH, Columns, find_cell_columns, find_columns, numbered
+from shoal.reading.dates import odd_sql, told_sql
 from shoal.reading.engine import quoted, text_literal
+from shoal.reading.odd import PLAIN, Odd, Part, digits_sql, has_odd_numbers, joined_sql, not_plain_sql, survey_odd
+from shoal.reading.paths import path_sql, with_path
+from shoal.reading.places import DECODED, decoder_of, point_sql, trips_sql
+from shoal.reading.shapes import ORDERS
 from shoal.reading.sources import MAX_COLUMNS, Source
 from shoal.reading.times import LOCAL, NUMBER, ZONED, days_sql, kind_sql, number_sql, text_sql
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from shoal.reading.codes import CentresOf
+    from shoal.reading.geometry import PointsOf
     from shoal.reading.options import ReadOptions
 
 __all__ = ["Parsed", "load_cells", "parse", "rejected_rows"]
@@ -40,6 +47,9 @@ class Parsed:
     ignored: tuple[str, ...]
     text_users: bool
     kind: int | None  # of all times; None if that differs from row to row
+    odd: Odd = PLAIN
+    notes: tuple[str, ...] = ()
+    decoders: tuple[PointsOf | CentresOf, ...] = ()
 
     @property
     def place(self) -> str:
@@ -55,38 +65,53 @@ class _Group:
     sql_names: dict[str, str]
     types: dict[str, str]
     columns: Columns
+    texts: dict[str, str] = field(default_factory=dict)  # SQL by role, of those that are no column of the file
+    decoder: PointsOf | CentresOf | None = None
+    point: str = ""  # SQL for the place, if it is decoded
+    odd_numbers: bool = False  # whether times are numbers that may be no epoch times
 
     def of(self, role: str) -> str:
-        return self.sql_names[self.columns.of[role]]
+        return self.texts.get(role) or self.sql_names[self.columns.of[role]]
 
     def type_of(self, role: str) -> str:
-        return self.types[self.columns.of[role]]
+        return "VARCHAR" if role in self.texts else self.types[self.columns.of[role]]
 
 
-def parse(engine: Any, sources: Sequence[Source], options: ReadOptions, *, once: bool = True) -> Parsed:
+def parse(
+    engine: Any, sources: Sequence[Source], options: ReadOptions, *, once: bool = True, known: Parsed | None = None
+) -> Parsed:
     """Build the query over all sources.
 
-    With `once` text files are parsed into a temporary table (they are read twice otherwise). Raises
-    ColumnsNotFound for columns that are missing, ambiguous or of a type that can't hold what they should.
+    With `once` text files are parsed into a temporary table (they are read twice otherwise). What is decided from all
+    rows is taken from `known`, where it was decided before. Raises ColumnsNotFound for columns that are missing,
+    ambiguous or of a type that can't hold what they should, InputError for dates with several readings.
     """
     shapes: dict[tuple[object, ...], list[Source]] = {}
     for source in sources:
         shapes.setdefault(source.shape, []).append(source)
-    groups = [(files, _group(engine, files, options)) for files in shapes.values()]
+    groups = [(files, _group(engine, files, options, number)) for number, files in enumerate(shapes.values())]
     if len({group.columns.place for _, group in groups}) > 1:
         raise ColumnsNotFound("the files give places in different ways; read them apart, or name the `columns`")
     text_users = any(_base_type(group.type_of("user")) not in _INTEGERS for _, group in groups)
     parts, kinds = [], set[str]()
     for number, (files, group) in enumerate(groups):
-        query, kind_of_time = _select(group, options, files[0].name, text_users=text_users)
+        part, kind_of_time = _select(group, options, files[0].name, text_users=text_users)
         kinds.add(kind_of_time)
         if once and files[0].kind == "csv":
-            engine.execute(f"CREATE TEMP TABLE part_{number} AS {query}")
-            query = f"SELECT * FROM part_{number}"  # noqa: S608  our own names
-        parts.append(query)
-    kind = int(kinds.pop()) if len(kinds) == 1 and kinds <= _ONE_KIND else None
+            engine.execute(f"CREATE TEMP TABLE part_{number} AS {part.query}")
+            part = replace(part, query=f"SELECT * FROM part_{number}", check=None)  # noqa: S608  our own names
+        parts.append(part)
+    if known is None:
+        where = sources[0].name if len(sources) == 1 else f"{len(sources):,} files"
+        odd = survey_odd(engine, parts, options, where)
+    else:
+        odd = known.odd
+    kind = int(kinds.pop()) if len(kinds) == 1 and kinds <= _ONE_KIND and not odd.dates.formats else None
     ignored = tuple(dict.fromkeys(name for _, group in groups for name in group.columns.ignored))
-    return Parsed(" UNION ALL ".join(parts), groups[0][1].columns, ignored, text_users, kind)
+    decoders = tuple(group.decoder for _, group in groups if group.decoder is not None)
+    notes = tuple(dict.fromkeys((*(note for source in sources for note in source.notes), *odd.notes)))
+    query = " UNION ALL ".join(odd.filled(part, engine) for part in parts)
+    return Parsed(query, groups[0][1].columns, ignored, text_users, kind, odd, notes, decoders)
 
 
 def load_cells(engine: Any, sources: Sequence[Source]) -> None:
@@ -117,13 +142,38 @@ def rejected_rows(engine: Any, sources: Sequence[Source], *, first: bool = False
         return 0
     what = "coalesce(min(line), 0)" if first else "count(DISTINCT (scan_id, file_id, line))"
     (found,) = engine.execute(f"SELECT {what} FROM reject_errors").fetchall()[0]  # noqa: S608
-    return int(found)
+    # The caller takes one line of names for granted.
+    return int(found) - sources[0].skip + (not sources[0].header) if first and found else int(found)
 
 
-def _group(engine: Any, files: list[Source], options: ReadOptions) -> _Group:
+def _group(engine: Any, files: list[Source], options: ReadOptions, number: int) -> _Group:
     table, sql_names, types = _table(engine, files)
-    columns = find_columns(list(sql_names), options.columns, files[0].name, has_cells=options.cells is not None)
-    return _Group(table, sql_names, types, columns)
+    geo, name = files[0].geo, files[0].name
+    every = files[0].columns or tuple(sql_names)  # also columns whose names stand twice
+    columns = find_columns(
+        list(sql_names),
+        {role: numbered(column, every) for role, column in options.columns.items()},
+        name,
+        has_cells=options.cells is not None,
+        geometry=geo.column if geo is not None and geo.column in sql_names else None,
+    )
+    texts = {}
+    if columns.of["user"] in FROM_PATH:
+        table, texts["user"] = with_path(table, files[0]), path_sql(columns.of["user"])
+    if columns.trip is not None:
+        if _base_type(types[columns.trip]) != "VARCHAR":
+            raise _wrong_type("trip", types[columns.trip], name)
+        table, texts["time"], texts["geometry"] = trips_sql(table, sql_names[columns.trip], number)
+    group = _Group(table, sql_names, types, columns, texts)
+    if "time" in columns.of and options.time_unit == "auto" and _base_type(group.type_of("time")) in _NUMBERS:
+        group = replace(group, odd_numbers=has_odd_numbers(engine, table, group.of("time")))
+    role = next((role for role in DECODED if role in columns.of), None)
+    if role is None:
+        return group
+    stated = geo if geo is not None and geo.column == columns.of[role] else None
+    decoder = decoder_of(role, group.type_of(role), stated, name)
+    point = point_sql(engine, decoder, group.of(role), group.type_of(role), number)
+    return replace(group, decoder=decoder, point=point)
 
 
 def _table(engine: Any, files: list[Source]) -> tuple[str, dict[str, str], dict[str, str]]:
@@ -135,7 +185,8 @@ def _table(engine: Any, files: list[Source]) -> tuple[str, dict[str, str], dict[
         unique = list(dict.fromkeys(first.columns))
         typed = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(first.columns)))
         table = (
-            f"read_csv([{paths}], auto_detect = false, header = true, delim = {text_literal(first.delimiter)}, "
+            f"read_csv([{paths}], auto_detect = false, header = {str(first.header).lower()}, skip = {first.skip}, "
+            f"delim = {text_literal(first.delimiter)}, "
             f"quote = '\"', escape = '\"', columns = {{{typed}}}, store_rejects = true)"
         )
         names = {name: f"c{first.columns.index(name)}" for name in unique if first.columns.count(name) == 1}
@@ -147,21 +198,38 @@ def _table(engine: Any, files: list[Source]) -> tuple[str, dict[str, str], dict[
     return table, {row[0]: quoted(row[0]) for row in described}, {row[0]: row[1] for row in described}
 
 
-def _select(group: _Group, options: ReadOptions, where: str, *, text_users: bool) -> tuple[str, str]:
+def _select(group: _Group, options: ReadOptions, where: str, *, text_users: bool) -> tuple[Part, str]:
     """Return the query over one group, and SQL for the kind of its times."""
     user = _user(group.of("user"), group.type_of("user"), where, text=text_users)
-    raw, kind, ms = _time(group, options, where)
+    raw, kind, ms, by_size = _time(group, options, where)
     table = group.table
-    if group.columns.place == "cell":
+    roles = {"degrees": ("lng", "lat"), "metres": ("x", "y")}.get(group.columns.place, ())
+    texts = ["NULL", "NULL"]
+    if group.point:
+        table = f"(SELECT *, {group.point} AS shoal_point FROM {table})"  # noqa: S608
+        a, b, roles = "shoal_point.a", "shoal_point.b", ()
+    elif group.columns.place == "cell":
         cell = f"CAST({group.of('cell')} AS VARCHAR)"
         unknown = f"CASE WHEN {cell} IS NULL THEN NULL ELSE 'inf'::DOUBLE END"
         a, b = f"coalesce(cells.lng, {unknown})", "coalesce(cells.lat, 0)"
         table = f"{table} LEFT JOIN cells ON {cell} = cells.id"
     else:
-        roles = ("lng", "lat") if group.columns.place == "degrees" else ("x", "y")
         a, b = (_number(group.of(role), group.type_of(role), role, where) for role in roles)
+        texts = [_text(group.of(r)) if _base_type(group.type_of(r)) == "VARCHAR" else "NULL" for r in roles]
+    is_odd = by_size is not None or texts != ["NULL", "NULL"]
     inner = f"SELECT {user} AS u, {raw} AS raw, {kind} AS kind, {a} AS a, {b} AS b FROM {table}"  # noqa: S608
-    return f"SELECT u, kind, {ms} AS ms, a, b FROM ({inner})", kind  # noqa: S608
+    if not is_odd:
+        return Part(f"SELECT u, kind, {ms} AS ms, a, b FROM ({inner})"), kind  # noqa: S608
+    # What the engine can't read keeps its text beside it; see `odd.py`.
+    ta, tb = texts
+    inner = f"SELECT {user} AS u, {raw} AS raw, {kind} AS kind, {ta} AS ta, {tb} AS tb, {a} AS a, {b} AS b FROM {table}"  # noqa: S608
+    inner = f"SELECT *, {ms} AS ms FROM ({inner})"  # noqa: S608
+    odd = "NULL::VARCHAR" if by_size is None else odd_sql("raw", "kind", "ms", by_size=by_size)
+    oa, ob = (f"CASE WHEN {n} IS NULL THEN t{n} END::VARCHAR" for n in "ab")
+    columns = f"u, kind, ms, a, b, {odd} AS odd, {oa} AS oa, {ob} AS ob"
+    # Text that is read only once, as it is streamed, is looked over quickly before.
+    check = not_plain_sql(table, raw) if by_size is not None and texts == ["NULL", "NULL"] else None
+    return Part(f"SELECT {columns} FROM ({inner})", roles, by_size, has_odd=True, check=check), kind  # noqa: S608
 
 
 def _base_type(name: str) -> str:
@@ -205,24 +273,43 @@ def _text(column: str) -> str:
     return f"CASE WHEN {text} <> '' THEN {text} END"
 
 
-def _time(group: _Group, options: ReadOptions, where: str) -> tuple[str, str, str]:
-    """Return SQL for the time as given, for its kind, and for the milliseconds of `raw` and `kind`."""
+def _time(group: _Group, options: ReadOptions, where: str) -> tuple[str, str, str, bool | None]:
+    """Return SQL for the time as given, for its kind, and for the milliseconds of `raw` and `kind`.
+
+    The last value is whether odd numbers are to be surveyed as well as odd texts; None if neither can occur.
+    """
     if "day" in group.columns.of:
         day, slot = (_number(group.of(role), group.type_of(role), role, where) for role in ("day", "slot"))
-        return days_sql(day, slot, options.slot), str(ZONED), "raw"
+        return days_sql(day, slot, options.slot), str(ZONED), "raw", None
     column, type_ = group.of("time"), group.type_of("time")
     unit = group.columns.unit if options.time_unit == "auto" and group.columns.unit else options.time_unit
     base = _base_type(type_)
+    by_size = unit == "auto"
     if base in _NAIVE:
-        return f"CAST({column} AS TIMESTAMP)", str(LOCAL), "epoch_ms(raw)"
+        return f"CAST({column} AS TIMESTAMP)", str(LOCAL), "epoch_ms(raw)", None
     if base in _AWARE:
-        return f"CAST({column} AS TIMESTAMPTZ)", str(ZONED), "epoch_ms(raw)"
+        return f"CAST({column} AS TIMESTAMPTZ)", str(ZONED), "epoch_ms(raw)", None
+    told = options.time_format if options.time_format not in ORDERS else None
+    has_date = "date" in group.columns.of
+    if base in _NUMBERS and not told and not (by_size and group.odd_numbers):
+        kind = LOCAL if unit == "excel" else NUMBER
+        return f"CAST({column} AS DOUBLE)", str(kind), number_sql("raw", unit), None
     if base in _NUMBERS:
-        return f"CAST({column} AS DOUBLE)", str(NUMBER), number_sql("raw", unit)
-    if base == "VARCHAR":
+        text = digits_sql(column)
+    elif base == "VARCHAR":
         text = f"CASE WHEN prefix({column}, ' ') THEN ltrim({column}) ELSE {_text(column)} END"
-        return text, kind_sql(text), text_sql("raw", "kind", unit)
-    raise _wrong_type("time", type_, where)
+    elif base == "TIME" and has_date:
+        text = f"CAST({column} AS VARCHAR)"
+    else:
+        raise _wrong_type("time", type_, where)
+    if has_date:
+        text = joined_sql(group.of("date"), _base_type(group.type_of("date")), text)
+    if told:
+        ms, kind = told_sql("raw", told)
+        return text, str(kind), ms, None
+    if unit == "excel":
+        return text, str(LOCAL), number_sql("TRY_CAST(raw AS DOUBLE)", unit), None
+    return text, kind_sql(text), text_sql("raw", "kind", unit), by_size
 
 
 def _wrong_type(role: str, kind: str, where: str) -> ColumnsNotFound:

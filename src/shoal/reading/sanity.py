@@ -79,7 +79,12 @@ def _swapped(places: NDArray[np.int64]) -> bool:
 
 def _swap_advice(account: Account) -> str:
     lat, lng = account.columns.get("lat"), account.columns.get("lng")
-    what = f'give `columns="lat={lng},lng={lat}"`' if lat and lng else "correct the file of cells"
+    if lat and lng:
+        what = f'give `columns="lat={lng},lng={lat}"`'
+    elif "cell" in account.columns:
+        what = "correct the file of cells"
+    else:
+        what = "write the longitude of each point before its latitude"
     return (
         "latitude and longitude seem to be exchanged: hardly anybody lives where the places are, but people live "
         f'where they would be with both exchanged; {what}. If the places are right, `confirm="swapped"`'

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 import glob
-import io
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,28 +13,34 @@ import pyarrow.parquet as pq
 
 from shoal.errors import InputError, TooLarge, UnreadableFile
 from shoal.reading.forms import bringer_of_ending
+from shoal.reading.geometry import Geo, geo_of
+from shoal.reading.texts import Repair, decoded, form_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["MAX_COLUMNS", "Source", "expand", "is_readable", "look_at"]
+    from shoal.reading.options import ReadOptions
+
+__all__ = ["MAX_COLUMNS", "MAX_RATIO", "Source", "check_width", "expand", "is_data", "look_at", "without_rare"]
 
 MAX_COLUMNS = 10_000
 _LOOK = 1 << 20  # how much of a text file is looked at for its header
-_MAX_RATIO = 500  # real rows shrink to a tenth; a larger ratio is a decompression bomb
+MAX_RATIO = 500  # real rows shrink to a tenth; a larger ratio is a decompression bomb
 _MAX_FOOTER = 1 << 26
 _PACKED = {".gz": "gzip", ".zst": "zstd"}
-_TEXT = {".csv": ",", ".tsv": "\t"}
+_TEXT = (".csv", ".tsv", ".txt", ".plt")
+_RARELY_DATA = (".txt", ".json")  # in a folder these are taken only if there is nothing else
 _PARQUET = (".parquet", ".pq")
-_ENDINGS = ".csv, .tsv (also .gz, .zst, .bz2) or .parquet"
+_ENDINGS = ".csv, .tsv, .txt (also .gz, .zst, .bz2, .xz, .zip), .xlsx, .jsonl, .geojson, .gpx, .arrow or .parquet"
 
 
 @dataclass(frozen=True)
 class Source:
     """One input: `kind` is csv, parquet or table; files of equal `shape` can be read in one go.
 
-    `columns` are the names in a CSV's header; `rows` is known for Parquet and tables, 0 for
-    text.
+    `columns` are the names in a CSV's header, or the numbers of its columns without a `header`; `skip` lines stand
+    before them. A text with `repair` must be written anew before it can be read. `rows` is known for Parquet and
+    tables, 0 for text; `geo` is the column of points that a file names.
     """
 
     kind: str
@@ -46,6 +50,11 @@ class Source:
     delimiter: str = ","
     rows: int = 0
     shape: tuple[object, ...] = ()
+    geo: Geo | None = None
+    notes: tuple[str, ...] = ()
+    header: bool = True
+    skip: int = 0
+    repair: Repair | None = None
 
 
 def expand(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[Path]:
@@ -82,8 +91,9 @@ def _files(path: Path) -> list[Path]:
 def _found(path: Path) -> list[Path]:
     if path.is_dir():
         found = sorted(
-            p for p in path.rglob("*") if is_readable(p) and not _hidden(p.relative_to(path)) and p.is_file()
+            p for p in path.rglob("*") if is_data(p.name) and not _hidden(p.relative_to(path)) and p.is_file()
         )
+        found = without_rare(found)
         if not found:
             raise UnreadableFile(f"{path.name}: the folder holds no file that ends in {_ENDINGS}")
         return found
@@ -101,11 +111,6 @@ def _hidden(path: Path) -> bool:
     return any(part.startswith((".", "_")) for part in path.parts)
 
 
-def is_readable(path: Path) -> bool:
-    """Return whether a file's name has an ending of files that can be read."""
-    return bool(_kind(path) or bringer_of_ending(path.name))
-
-
 def _kind(path: Path) -> str | None:
     suffixes = [s.lower() for s in path.suffixes[-2:]]
     if suffixes and suffixes[-1] in _PARQUET:
@@ -114,11 +119,27 @@ def _kind(path: Path) -> str | None:
     return "csv" if text and text[-1] in _TEXT else None
 
 
-def look_at(path: Path) -> Source:
+def is_data(name: str) -> bool:
+    """Return whether a file's name ends as that of a file that can be read.
+
+    >>> is_data("a.csv.gz"), is_data("a.csv.manifest.json"), is_data("a.docx")
+    (True, False, False)
+    """
+    known = _kind(Path(name)) is not None or bringer_of_ending(name) is not None
+    return known and not name.lower().endswith((".manifest.json", ".run.json"))
+
+
+def without_rare(paths: list[Path]) -> list[Path]:
+    """Return the files without those that are rarely data (.txt, .json), unless there are no others."""
+    return [path for path in paths if path.suffix.lower() not in _RARELY_DATA] or paths
+
+
+def look_at(path: Path, options: ReadOptions | None = None) -> Source:
     """Check the beginning or the footer of a file, and return it as a source.
 
-    Raises UnreadableFile for what is empty, broken or of no known kind. Cost: at most 64 MB are read, but compressed
-    text is unpacked once, because the engine takes a file that was cut off for a shorter one.
+    `options` tell the encoding and numbers of columns. Raises UnreadableFile for what is empty, broken or of no known
+    kind. Cost: at most 64 MB are read, but compressed text is unpacked once, because the engine takes a file that was
+    cut off for a shorter one.
     """
     kind = _kind(path)
     try:
@@ -129,7 +150,7 @@ def look_at(path: Path) -> Source:
             with path.open("rb") as file:
                 hint = " (it looks like Parquet)" if file.read(4) == b"PAR1" else ""
             raise UnreadableFile(f"{path.name}: the kind of file is told by its ending{hint}; use {_ENDINGS}")
-        return _look_at_parquet(path, size) if kind == "parquet" else _look_at_text(path, size)
+        return _look_at_parquet(path, size) if kind == "parquet" else _look_at_text(path, size, options)
     except OSError:  # pyarrow raises OSError for broken compression, too
         raise UnreadableFile(f"{path.name}: can't be opened, or its compression is damaged") from None
 
@@ -148,30 +169,37 @@ def _look_at_parquet(path: Path, size: int) -> Source:
         raise UnreadableFile(f"{path.name}: its footer is larger than {_MAX_FOOTER >> 20} MB; write fewer columns")
     try:
         meta = pq.read_metadata(path)
-        _check_width(meta.num_columns, path.name)
+        check_width(meta.num_columns, path.name)
         shape = tuple(
             (c.path, c.physical_type, str(c.logical_type)) for c in map(meta.schema.column, range(meta.num_columns))
         )
         rows = sum(meta.row_group(i).num_rows for i in range(meta.num_row_groups))
+        geo = geo_of(meta.metadata or {})
     except (pa.ArrowException, OSError, UnicodeDecodeError):
         raise damaged from None
     if rows < 0 or rows != meta.num_rows:
         raise damaged
-    return Source("parquet", path.name, path, rows=rows, shape=("parquet", shape))
+    return Source("parquet", path.name, path, rows=rows, shape=("parquet", shape, geo), geo=geo)
 
 
-def _look_at_text(path: Path, size: int) -> Source:
+def _look_at_text(path: Path, size: int, options: ReadOptions | None) -> Source:
     packed = _PACKED.get(path.suffix.lower())
     with pa.input_stream(path, compression=packed) as stream:
         look = bytes(stream.read(_LOOK))
         if packed:
             _check_packed(path, packed, size)
-    if look.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in look.split(b"\n", 1)[0]:
-        raise UnreadableFile(f"{path.name}: not UTF-8 text (UTF-16 or binary); convert it to UTF-8")
-    text = look.removeprefix(b"\xef\xbb\xbf").decode("utf-8", errors="replace")
-    delimiter = _delimiter(text, ".tsv" in path.name.lower())
-    columns = _header(text, delimiter, path.name, whole=len(look) < _LOOK)
-    return Source("csv", path.name, path, columns, delimiter, shape=("csv", columns, delimiter))
+    whole = len(look) < _LOOK
+    given = options.columns if options is not None else {}
+    text, repair, notes = decoded(look, options.encoding if options is not None else None, path.name, whole=whole)
+    form = form_of(text, path.name, given, whole=whole)
+    if form.repair is not None:
+        repair = replace(form.repair, encoding=repair.encoding if repair is not None else "utf-8")
+    check_width(len(form.columns), path.name)
+    shape = ("csv", form.columns, form.delimiter, form.header, form.skip)
+    return Source(
+        "csv", path.name, path, form.columns, form.delimiter, shape=shape, notes=notes, header=form.header,
+        skip=form.skip, repair=repair,
+    )  # fmt: skip
 
 
 def _check_packed(path: Path, packed: str, size: int) -> None:
@@ -180,33 +208,11 @@ def _check_packed(path: Path, packed: str, size: int) -> None:
     with pa.input_stream(path, compression=packed) as stream:
         while part := len(stream.read(_LOOK)):
             unpacked += part
-            if unpacked > 64 * _LOOK and unpacked > _MAX_RATIO * size:
-                raise TooLarge(f"{path.name}: unpacks to more than {_MAX_RATIO} times its size; unpack it and look")
+            if unpacked > 64 * _LOOK and unpacked > MAX_RATIO * size:
+                raise TooLarge(f"{path.name}: unpacks to more than {MAX_RATIO} times its size; unpack it and look")
 
 
-def _delimiter(text: str, is_tsv: bool) -> str:
-    """Choose the delimiter that is most frequent in the first line, outside quotes."""
-    unquoted = "".join(text.split("\n", 1)[0].split('"')[::2])
-    candidates = "\t,;|" if is_tsv else ",\t;|"
-    return max(candidates, key=unquoted.count)
-
-
-def _header(text: str, delimiter: str, name: str, *, whole: bool) -> tuple[str, ...]:
-    lines = io.StringIO(text, newline="")
-    try:
-        columns = next(csv.reader(lines, delimiter=delimiter, strict=True), [])
-    except csv.Error:
-        raise UnreadableFile(f"{name}: the line of column names can't be read; check its quotes") from None
-    _check_width(len(columns), name)
-    if not whole and lines.tell() >= len(text):
-        raise UnreadableFile(f"{name}: the line of column names is longer than {_LOOK >> 20} MB; is it a CSV file?")
-    if not any(columns):
-        raise UnreadableFile(f"{name}: the first line is empty; it should hold the column names")
-    if any("�" in column or "\0" in column for column in columns):
-        raise UnreadableFile(f"{name}: the column names are not UTF-8 text; convert the file to UTF-8")
-    return tuple(columns)
-
-
-def _check_width(columns: int, name: str) -> None:
+def check_width(columns: int, name: str) -> None:
+    """Raise TooLarge for a table with too many columns."""
     if columns > MAX_COLUMNS:
         raise TooLarge(f"{name}: more than {MAX_COLUMNS:,} columns; keep those for user, time and place")

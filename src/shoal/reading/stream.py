@@ -32,7 +32,9 @@ from shoal.reading.account import (
 from shoal.reading.arrivals import Arrivals, arrivals
 from shoal.reading.columns import printable
 from shoal.reading.engine import batches, open_engine
+from shoal.reading.geometry import geo_of_schema
 from shoal.reading.parse import Parsed, load_cells, parse, rejected_rows
+from shoal.reading.places import DECODED, no_points, places_notes
 from shoal.reading.rules import KEPT, Rows, Rules, in_box, judge
 from shoal.reading.sources import Source
 from shoal.reading.times import LOCAL, NO_TIME, NUMBER, ZONED, ZULU, zone
@@ -123,7 +125,7 @@ def open_rows(
     """
     with ExitStack() as stack:
         with progress.stage("look"):
-            arrived = stack.enter_context(arrivals(work_dir, progress))
+            arrived = stack.enter_context(arrivals(work_dir, options, progress))
             sources = _look_at(source, arrived)
             cells = arrived.open(options.cells) if options.cells is not None else []
             check(sum(one.rows for one in sources))
@@ -172,7 +174,7 @@ def finish(rows: OpenRows) -> tuple[pa.Array, Account]:
         read=inside.options.to_record(),
     )
     if account.kept_rows == 0:
-        raise NoValidRows(_nothing_left(account, inside.sources))
+        raise NoValidRows(_nothing_left(account, inside.sources) + no_points(inside.parsed))
     if not tally.whole:
         raise SettingsError('x and y are not whole numbers: metres need their CRS, e.g. `crs="EPSG:32650"`')
     if rows.used.all():
@@ -183,7 +185,7 @@ def finish(rows: OpenRows) -> tuple[pa.Array, Account]:
 
 def _look_at(source: Input, arrived: Arrivals) -> list[Source]:
     if isinstance(source, pa.Table):
-        return [Source("table", "table", rows=source.num_rows, shape=("table",))]
+        return [Source("table", "table", rows=source.num_rows, shape=("table",), geo=geo_of_schema(source.schema))]
     return arrived.open(source)
 
 
@@ -305,8 +307,7 @@ def _check(tally: _Tally, parsed: Parsed) -> None:
     """Check the input as a whole, beyond single rows; raises LikelySwapped."""
     if parsed.place != "degrees":
         return
-    kept, lat, lng = int(tally.codes[KEPT]), *(printable(parsed.columns.of[role]) for role in ("lat", "lng"))
-    advice = f'give `columns="lat={lng},lng={lat}"`'
+    kept, advice = int(tally.codes[KEPT]), _exchanged(parsed)
     places = kept + int(tally.codes[ROW_RULES.index(BAD_RANGE)])
     if tally.swapped > _SWAPPED * places:
         raise LikelySwapped(
@@ -321,9 +322,17 @@ def _check(tally: _Tally, parsed: Parsed) -> None:
         )
 
 
+def _exchanged(parsed: Parsed) -> str:
+    """Return what to type, or to do, where the axes are exchanged."""
+    if {"lat", "lng"} <= parsed.columns.of.keys():
+        lat, lng = (printable(parsed.columns.of[role]) for role in ("lat", "lng"))
+        return f'give `columns="lat={lng},lng={lat}"`'
+    return "write the longitude of each point before its latitude"
+
+
 def _account(tally: _Tally, parsed: Parsed, options: ReadOptions) -> Account:
     dropped = {rule: int(n) for rule, n in zip(ROW_RULES, tally.codes, strict=False) if n}
-    notes = []
+    notes = list(parsed.notes)
     if LOCAL in tally.kinds:
         said = "" if options.tz == "UTC" else "; of times that occur twice the first, skipped ones moved forward"
         notes.append(f"times without a zone were read as {options.tz}{said}")
@@ -333,6 +342,7 @@ def _account(tally: _Tally, parsed: Parsed, options: ReadOptions) -> Account:
         notes.append(f"times are day and slot numbers: day 0 is 1970-01-01, slots last {options.slot} s")
     if parsed.place == "metres" and options.crs is None:
         notes.append(f"x and y were read as numbers of cells of {options.cell} m, without geography (no CRS given)")
+    notes += places_notes(parsed)
     if parsed.ignored:
         notes.append(f"ignored columns: {', '.join(map(printable, parsed.ignored[:20]))}")
     columns = {role: printable(name) for role, name in parsed.columns.of.items()}
@@ -352,7 +362,7 @@ def _raise_bad_row(inside: _Inside) -> NoReturn:
     options, malformed, share = inside.options, inside.tally.codes[0] > 0, (inside.work_dir, inside.memory)
     for one in inside.sources:
         with _open(inside.source, [one], inside.cells, 1, *share, ordered=True) as engine:
-            parsed = parse(engine, [one], options, once=malformed)
+            parsed = parse(engine, [one], options, once=malformed, known=inside.parsed)
             if line := rejected_rows(engine, [one], first=True) if malformed else 0:
                 raise BadRows(_bad_row(one, line - 1, BAD_ROW, parsed))
             limits = _rules(parsed, options)
@@ -367,7 +377,8 @@ def _raise_bad_row(inside: _Inside) -> NoReturn:
 
 
 def _bad_row(source: Source, row: int, rule: str, parsed: Parsed) -> str:
-    roles = _ROLES.get(rule, ("lat", "lng", "x", "y", "cell") if rule != BAD_ROW else ())
+    roles = _ROLES.get(rule, ("lat", "lng", "x", "y", *DECODED, "cell") if rule != BAD_ROW else ())
     names = [printable(parsed.columns.of[role]) for role in roles if role in parsed.columns.of]
     column = f", column {' and '.join(names)}" if names else ""
-    return f"{source.name}, row {row:,}{column}: {rule}; correct it, or read without `strict`"
+    what = "row" if parsed.columns.trip is None else "sample"
+    return f"{source.name}, {what} {row:,}{column}: {rule}; correct it, or read without `strict`"

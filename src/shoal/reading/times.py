@@ -8,8 +8,9 @@ milliseconds, else microseconds.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
@@ -33,6 +34,8 @@ __all__ = [
     "number_sql",
     "text_sql",
     "zone",
+    "zone_info",
+    "zone_name",
 ]
 
 FIRST_MS = 0
@@ -79,26 +82,64 @@ def _pick(bounds: NDArray[np.int64], values: NDArray[np.int64], at: NDArray[np.i
     return found
 
 
+_OFFSET = re.compile(r"(?:UTC)?([+-])(\d{1,2})(?::?([0-5]\d))?")
+
+
+def _offset_s(found: re.Match[str]) -> int:
+    seconds = int(found[2]) * 3600 + int(found[3] or 0) * 60
+    return -seconds if found[1] == "-" else seconds
+
+
+def zone_name(text: str) -> str:
+    """Return the name of a zone as it is kept: a fixed offset from UTC has the form +02:00.
+
+    Raises ValueError for a zone that is not known.
+
+    >>> zone_name("UTC+2"), zone_name("-0330"), zone_name("Africa/Dakar")
+    ('+02:00', '-03:30', 'Africa/Dakar')
+    """
+    if found := _OFFSET.fullmatch(text.strip()):
+        seconds = abs(_offset_s(found))
+        if seconds > 50_400:
+            raise ValueError("an offset from UTC is at most 14 hours, e.g. +02:00")
+        return "UTC" if seconds == 0 else f"{found[1]}{seconds // 3600:02}:{seconds // 60 % 60:02}"
+    if re.fullmatch(r"GMT ?[+-].*", text.strip(), re.IGNORECASE):
+        raise ValueError("GMT with an offset has two meanings; give e.g. +02:00 for two hours east of Greenwich")
+    try:
+        ZoneInfo(text)
+    except (KeyError, OSError, ValueError):
+        raise ValueError("the time zone is not known; give a name such as Africa/Dakar, or +02:00, or UTC") from None
+    return text
+
+
+def zone_info(name: str) -> tzinfo:
+    """Return Python's own object for a zone."""
+    found = _OFFSET.fullmatch(name)
+    return timezone(timedelta(seconds=_offset_s(found))) if found else ZoneInfo(name)
+
+
 @lru_cache(maxsize=32)
 def zone(name: str) -> Zone:
     """Find a zone's clock changes: check every day from 1970 to 2100, then bisect to the second."""
+    if offset := _OFFSET.fullmatch(name):
+        return Zone(name, np.zeros(0, dtype=np.int64), np.array([_offset_s(offset) * 1000], dtype=np.int64))
     info = ZoneInfo(name)
     start = datetime(1970, 1, 1, tzinfo=UTC)
 
-    def offset(second: int) -> int:
+    def offset_at(second: int) -> int:
         local = (start + timedelta(seconds=second)).astimezone(info).utcoffset()
         return 0 if local is None else round(local.total_seconds())
 
-    changes, offsets = [], [offset(-86_400)]
+    changes, offsets = [], [offset_at(-86_400)]
     for day in range(LAST_MS // 86_400_000 + 1):
-        if offset(day * 86_400) == offsets[-1]:
+        if offset_at(day * 86_400) == offsets[-1]:
             continue
         before, after = (day - 1) * 86_400, day * 86_400
         while after - before > 1:
             middle = (before + after) // 2
-            before, after = (middle, after) if offset(middle) == offsets[-1] else (before, middle)
+            before, after = (middle, after) if offset_at(middle) == offsets[-1] else (before, middle)
         changes.append(after)
-        offsets.append(offset(after))
+        offsets.append(offset_at(after))
     return Zone(name, np.array(changes, dtype=np.int64) * 1000, np.array(offsets, dtype=np.int64) * 1000)
 
 
@@ -114,7 +155,10 @@ def number_sql(number: str, unit: str) -> str:
     s = f"TRY_CAST(floor({number} * 1000) AS BIGINT)"
     ms = f"TRY_CAST(floor({number}) AS BIGINT)"
     us = f"TRY_CAST(floor({number} / 1000) AS BIGINT)"
+    if unit == "excel":  # days since 1899-12-30; rounded, since a second is no whole part of a day
+        ms = f"TRY_CAST(round(({number} - 25569) * 86400000) AS BIGINT)"
     bounds = {
+        "excel": [(1e8, ms)],
         "s": [(1e14, s)],
         "ms": [(1e17, ms)],
         "us": [(1e18, us)],
@@ -146,10 +190,12 @@ def kind_sql(text: str) -> str:
 def text_sql(text: str, kind: str, unit: str) -> str:
     """Return SQL for epoch milliseconds of a VARCHAR whose kind is known; NULL where it can't be read."""
     # DuckDB 1.5 does not know an offset after minutes: 08:00+02:00.
+    # Other names of zones than UTC have several meanings (CST is in America and in China): they are not read.
     seconds = rf"regexp_replace({text}, '([T ]\d?\d:\d\d)([+Z-])', '\1:00\2')"
     return (
         f"CASE WHEN {kind} IN ({LOCAL}, {ZULU}) THEN epoch_ms(TRY_CAST({text} AS TIMESTAMP)) WHEN {kind} = {ZONED} "
-        f"THEN epoch_ms(coalesce(TRY_CAST({text} AS TIMESTAMPTZ), TRY_CAST({seconds} AS TIMESTAMPTZ))) "
+        f"THEN CASE WHEN regexp_matches({text}, '[0-9Zz] *$|(UTC|GMT) *$') AND NOT contains({text}, '/') "
+        f"THEN epoch_ms(coalesce(TRY_CAST({text} AS TIMESTAMPTZ), TRY_CAST({seconds} AS TIMESTAMPTZ))) END "
         f"ELSE {number_sql(f'TRY_CAST({text} AS DOUBLE)', unit)} END"
     )
 

@@ -66,7 +66,7 @@ class File:
     @property
     def layout(self) -> str:
         """What records are made of, known from the columns: boxes or points."""
-        return "points" if sorted(self.names) == sorted(POINT) else "boxes"
+        return "points" if sorted({*self.names} - {"geometry"}) == sorted(POINT) else "boxes"
 
     def batches(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
         """Return the rows, about a million at a time, with some columns (of text files: all); raises `CannotCheck`."""
@@ -173,12 +173,13 @@ def read_columns(
 def read_points(findings: Findings, file: File, odd: Counter[str]) -> Iterator[Batch | None]:
     """Check names, order and types of the columns of points and return them as arrays, as `read_columns` does."""
     findings.ran("leaks")
-    if file.names != list(POINT):
+    wanted = [*POINT, *(["geometry"] if "geometry" in file.names and not file.is_csv else [])]
+    if file.names != wanted:
         findings.fail("leaks/point-columns")
     if file.layout != "points":
         yield None
         return
-    yield from _own_columns(findings, file, list(POINT), odd)
+    yield from _own_columns(findings, file, wanted, odd)
 
 
 def _own_columns(findings: Findings, file: File, chosen: list[str], odd: Counter[str]) -> Iterator[Batch | None]:

@@ -13,6 +13,7 @@ from shoal.parallel import ahead
 from shoal.run import LOCAL, Run
 from shoal.seen.arrays import fresh
 from shoal.seen.file import read_points
+from shoal.seen.polygons import PlainPoints
 from shoal.seen.scan import report_form
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class PointScan:
     """The result of a pass: the records' numbers and counts of points, and in `odd` the wrong values by kind.
 
     `edges` are each record's first time, last time, first longitude and first latitude. `columns` are all points
-    (ms, lng, lat), if they are asked for.
+    (ms, lng, lat), if they are asked for. `shapes` is the result for the points as geometry, if there is such a column.
     """
 
     uids: NDArray[np.int64]
@@ -41,6 +42,7 @@ class PointScan:
     edges: tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]
     odd: Counter[str] = field(default_factory=Counter)
     columns: tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]] | None = None
+    shapes: PlainPoints | None = None
 
     def __len__(self) -> int:
         return len(self.uids)
@@ -63,11 +65,14 @@ def scan_points(findings: Findings, file: File, *, keep: bool, run: Run = LOCAL)
     """
     odd: Counter[str] = Counter()
     runs = _Runs()
+    shapes = PlainPoints() if "geometry" in file.names and not file.is_csv else None
     readable = True
     for columns in ahead(read_points(findings, file, odd)):
         if columns is None:
             readable = False
             break
+        if shapes is not None:
+            shapes.look(columns)
         if len(columns):
             _count_order(odd, columns, runs)
             _count_values(odd, columns, run)
@@ -81,7 +86,7 @@ def scan_points(findings: Findings, file: File, *, keep: bool, run: Run = LOCAL)
     totals = np.add.reduceat(counts, first) if len(first) else counts
     begun, ended, lng, lat = edges
     whole = tuple(np.concatenate(column) for column in zip(*runs.kept, strict=True)) if keep and runs.kept else None
-    return PointScan(uids[first], totals, (begun[first], ended[last], lng[first], lat[first]), odd, whole)  # type: ignore[arg-type]
+    return PointScan(uids[first], totals, (begun[first], ended[last], lng[first], lat[first]), odd, whole, shapes)  # type: ignore[arg-type]
 
 
 _NONE = tuple(np.empty(0, kind) for kind in (np.int64, np.int64, np.int64, np.int64, np.float64, np.float64))

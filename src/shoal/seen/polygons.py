@@ -1,4 +1,4 @@
-"""The optional polygons of a release: each must be the corners of its box and nothing else."""
+"""The optional geometry of a release: each must be the corners of its box, or its point, and nothing else."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from shoal.seen.findings import Findings
     from shoal.seen.grid import Grid
 
-__all__ = ["Polygons"]
+__all__ = ["PlainPoints", "Polygons"]
 
 # Well-known binary of a polygon of one ring of five points: order, type, rings, points, coordinates.
 _POLYGON = np.dtype([("order", "u1"), ("kind", "<u4"), ("rings", "<u4"), ("points", "<u4"), ("ring", "<f8", (5, 2))])
+_POINT = np.dtype([("order", "u1"), ("kind", "<u4"), ("place", "<f8", 2)])
 _GEO = {"version": "1.1.0", "primary_column": "geometry"}
-_COLUMN = {"encoding": "WKB", "geometry_types": ["Polygon"]}
 
 
 class Polygons:
@@ -37,7 +37,7 @@ class Polygons:
 
     def look(self, columns: Batch, grid: Grid, run: Run = LOCAL) -> None:
         """Compare some rows' polygons with their boxes."""
-        polygons = _parse(columns.geometry)
+        polygons = _rings(columns.geometry)
         if polygons is None or grid.crs is None:
             self.plain = False
             return
@@ -59,25 +59,62 @@ class Polygons:
             return
         findings.fail_if(not self.turns, "leaks/geometry-corners")
         bounds = [*self.low.tolist(), *self.high.tolist()]
-        findings.fail_if(not _plain_geo(geo, bounds), "leaks/geo-metadata")
+        findings.fail_if(not _plain_geo(geo, "Polygon", bounds), "leaks/geo-metadata")
 
 
-def _parse(geometry: Any) -> NDArray[np.float64] | None:
-    """Return the rings of a column of polygons, straight from its buffers; None if one is not a plain polygon."""
-    if geometry.null_count:
+class PlainPoints:
+    """The result of a pass through the points of a release as geometry: each must equal its degrees, bit by bit."""
+
+    def __init__(self) -> None:
+        self.plain = self.equal = True
+        self.low, self.high = np.full(2, np.inf), np.full(2, -np.inf)
+
+    def look(self, columns: Batch) -> None:
+        """Compare some rows' geometry with their degrees."""
+        rows = _parse(columns.geometry, _POINT)
+        if rows is None or not ((rows["order"] == 1) & (rows["kind"] == 1)).all():
+            self.plain = False
+            return
+        if not len(rows):
+            return
+        places = np.stack([columns["lng"], columns["lat"]], axis=1)
+        self.equal &= np.array_equal(places.view(np.int64), np.ascontiguousarray(rows["place"]).view(np.int64))
+        self.low, self.high = np.minimum(self.low, places.min(axis=0)), np.maximum(self.high, places.max(axis=0))
+
+    def report(self, findings: Findings, geo: bytes | None) -> None:
+        """Note what was found, and check the geo metadata."""
+        if not self.plain:
+            findings.fail("leaks/geometry-form")
+            return
+        findings.fail_if(not self.equal, "leaks/geometry-corners")
+        bounds = [*self.low.tolist(), *self.high.tolist()]
+        findings.fail_if(not _plain_geo(geo, "Point", bounds), "leaks/geo-metadata")
+
+
+def _rings(geometry: Any) -> NDArray[np.float64] | None:
+    """Return the rings of a column of polygons; None if one is not a plain polygon."""
+    rows = _parse(geometry, _POLYGON)
+    if rows is None:
         return None
-    if not len(geometry):
-        return np.empty((0, 5, 2))
-    _, offsets, data = geometry.buffers()
-    edges = np.frombuffer(offsets, np.int32, len(geometry) + 1, geometry.offset * 4)
-    if (np.diff(edges) != _POLYGON.itemsize).any():
-        return None
-    rows = np.frombuffer(data, _POLYGON, len(geometry), int(edges[0]))
     plain = (rows["order"] == 1) & (rows["kind"] == 3) & (rows["rings"] == 1) & (rows["points"] == 5)
     return np.ascontiguousarray(rows["ring"]) if plain.all() else None
 
 
-def _plain_geo(geo: bytes | None, bounds: list[float]) -> bool:
-    """Return whether the metadata are exactly those of polygons in degrees; they may also have the overall bounds."""
-    forms = (_COLUMN, {**_COLUMN, "bbox": bounds})
+def _parse(geometry: Any, form: np.dtype[Any]) -> NDArray[Any] | None:
+    """Return a column of geometry as records, straight from its buffers; None if one has another size."""
+    if geometry.null_count:
+        return None
+    if not len(geometry):
+        return np.empty(0, form)
+    _, offsets, data = geometry.buffers()
+    edges = np.frombuffer(offsets, np.int32, len(geometry) + 1, geometry.offset * 4)
+    if (np.diff(edges) != form.itemsize).any():
+        return None
+    return np.frombuffer(data, form, len(geometry), int(edges[0]))
+
+
+def _plain_geo(geo: bytes | None, kind: str, bounds: list[float]) -> bool:
+    """Return whether the metadata are exactly those of geometry in degrees; they may also have the overall bounds."""
+    column = {"encoding": "WKB", "geometry_types": [kind]}
+    forms = (column, {**column, "bbox": bounds})
     return parse_json(geo or b"") in [{**_GEO, "columns": {"geometry": form}} for form in forms]

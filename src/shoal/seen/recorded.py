@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import CannotCheck, SettingsError
+from shoal.names import flag_of
 from shoal.release import Release
 from shoal.seen.findings import Findings
 from shoal.seen.header import parse_json
 from shoal.seen.manifest import file_digest, read_manifest
 from shoal.seen.stores import stored_hashes
-from shoal.settings import flag_of
 from shoal.traces import Traces
 from shoal.trajectories import Trajectories
 

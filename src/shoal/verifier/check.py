@@ -97,8 +97,9 @@ def verify(
         max_suppressed=max_suppressed,
         exact=exact,
     )
+    chosen = _reading(options, reading)
     with brought(release, run) as at_hand:
-        recorded = recorded_reading(original, at_hand, _reading(options, reading), run_record=run_record, audit=audit)
+        recorded = recorded_reading(original, at_hand, chosen, run_record=run_record, audit=audit)
         given = Given(original=original, options=recorded.options, crs=crs, claim=claim)
         return _verdict(at_hand, given, asked, recorded, run)
 

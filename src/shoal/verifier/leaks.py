@@ -114,10 +114,12 @@ def check_values(findings: Findings, scan: Scan, k: int, file: File, *, claim: s
         scan.polygons.report(findings, file.footer.get(b"geo"))
 
 
-def check_point_values(findings: Findings, scan: PointScan) -> None:
+def check_point_values(findings: Findings, scan: PointScan, file: File) -> None:
     """Check numbering, order and values, from the counts of a pass through all points."""
     dense = np.array_equal(scan.uids, np.arange(len(scan)))
     findings.fail_if(not dense, "leaks/numbering")
     findings.fail_if(scan.odd["unsorted"], "leaks/unsorted")
     findings.fail_if(scan.odd["wild"], "leaks/wild-points")
     findings.fail_if(scan.odd["fine"], "leaks/fine-points")
+    if scan.shapes is not None:
+        scan.shapes.report(findings, file.footer.get(b"geo"))

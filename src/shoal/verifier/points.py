@@ -110,7 +110,7 @@ class PointSubject(Subject[PointScan]):
         """Check values, numbers and counts; records in memory have no numbers yet."""
         scan = self.opened.records
         if self.opened.file is not None:
-            check_point_values(self.findings, scan)
+            check_point_values(self.findings, scan, self.opened.file)
             _check_numbers(self.findings, scan)
         if self.opened.counts is not None:
             check_point_counts(self.findings, self.opened.counts, len(scan), int(scan.counts.sum()))

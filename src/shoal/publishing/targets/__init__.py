@@ -31,12 +31,12 @@ _KINDS = {
 
 
 class Target(Protocol):
-    """A place for a release: `draws` says whether it takes polygons of boxes unasked, `local` that it is files.
+    """A place for a release: `shapes` are the geometries it takes (None: as asked), `local` says it is files.
 
     `files` are the hashes by which the release is known there, if they are not those of the written file.
     """
 
-    draws: bool
+    shapes: tuple[str, ...] | None
     local: bool
     files: dict[str, str] | None
 
@@ -56,7 +56,8 @@ class Target(Protocol):
 class _Files:
     """Local files: what is verified is what was written, and the switch publishes it."""
 
-    draws, local = False, True
+    shapes: tuple[str, ...] | None = None
+    local = True
     files: dict[str, str] | None = None
 
     def receive(self, data: Path) -> Path:

@@ -59,7 +59,8 @@ def opened(address: str, outputs: Outputs) -> Iterator[_Objects]:
 class _Objects:
     """A data object and its manifest."""
 
-    draws, local = False, False
+    shapes: tuple[str, ...] | None = None
+    local = False
     files: dict[str, str] | None = None
 
     def __init__(self, address: str, *, overwrite: bool) -> None:

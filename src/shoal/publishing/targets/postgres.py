@@ -101,7 +101,7 @@ class _Table:
     files: dict[str, str] | None = None
 
     def __init__(self, session: Session, address: str, table: tuple[str, str], *, overwrite: bool, draws: bool) -> None:
-        self.draws = draws
+        self.draws, self.shapes = draws, ("Polygon",) if draws else ()  # the database makes points itself
         self._session, self._address, self._overwrite = session, address, overwrite
         self._table, self._new = table, (table[0], f"shoal_{secrets.token_hex(8)}")
         self._oid: int | None = None

@@ -21,6 +21,19 @@ __all__ = ["ENDINGS", "SCHEMES", "Bringer", "Fetcher", "bringer_of_ending", "bri
 # Modules are named, not imported: some need libraries that are heavy or optional.
 ENDINGS = {
     ".bz2": "packed:bring_unpacked",
+    ".xz": "packed:bring_unpacked",
+    ".zip": "packed:bring_members",
+    ".xlsx": "sheets:bring_sheets",
+    ".xlsm": "sheets:bring_sheets",
+    ".ods": "sheets:bring_sheets",
+    ".arrow": "columnar:bring_columnar",
+    ".feather": "columnar:bring_columnar",
+    ".ipc": "columnar:bring_columnar",
+    ".jsonl": "records:bring_records",
+    ".ndjson": "records:bring_records",
+    ".json": "records:bring_records",
+    **dict.fromkeys((".geojson", ".geojsonl", ".geojsons", ".ndgeojson", ".mfjson"), "geojson:bring_geojson"),
+    ".gpx": "gpx:bring_gpx",
 }
 SCHEMES = {
     **dict.fromkeys(DATABASES, "postgres:bring_table"),

@@ -12,7 +12,7 @@ from shoal.errors import OutputError, TooLarge, UnreadableFile
 from shoal.memory import human_bytes
 from shoal.reading.engine import DISK_FULL
 from shoal.reading.forms import bringer_of_ending
-from shoal.reading.sources import is_readable
+from shoal.reading.sources import is_data
 from shoal.stores.addresses import shown
 from shoal.stores.objects import Bucket, Stored, copied_from, opened_bucket
 
@@ -72,7 +72,7 @@ def _found(bucket: Bucket, name: str) -> list[Stored]:
         raise UnreadableFile(f"{name}: there is no such object, and none below that name")
     if [one.path for one in found] == [path]:
         return found
-    below = [one for one in found if is_readable(Path(one.path)) and not _hidden(one.path[len(path.rstrip("/")) :])]
+    below = [one for one in found if is_data(one.path) and not _hidden(one.path[len(path.rstrip("/")) :])]
     if not below:
         raise UnreadableFile(f"{name}: no object below that name has an ending of events (.csv, .parquet …)")
     return below

@@ -1,0 +1,34 @@
+"""Arrow files: .arrow, .feather and .ipc become Parquet."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from shoal.errors import UnreadableFile
+from shoal.reading.sources import check_width
+
+__all__ = ["bring_columnar"]
+
+
+def bring_columnar(source: str, folder: Path) -> list[Path]:
+    """Write an Arrow file or stream as Parquet, batch by batch, and return its path."""
+    path = Path(source)
+    inside = folder / (path.parent.name or "files")
+    inside.mkdir(mode=0o700)
+    target = inside / f"{path.stem}.parquet"
+    try:
+        with pa.OSFile(str(path)) as file:
+            is_file = file.read(6) == b"ARROW1"
+            file.seek(0)
+            reader = pa.ipc.open_file(file) if is_file else pa.ipc.open_stream(file)
+            check_width(len(reader.schema), path.name)
+            batches = (reader.get_batch(i) for i in range(reader.num_record_batches)) if is_file else reader
+            with pq.ParquetWriter(target, reader.schema, compression="lz4") as writer:
+                for batch in batches:
+                    writer.write_batch(batch)
+    except (pa.ArrowException, OSError, ValueError):
+        raise UnreadableFile(f"{path.name}: not a whole Arrow file (Feather version 2); write it again") from None
+    return [target]

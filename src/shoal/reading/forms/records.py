@@ -1,0 +1,97 @@
+"""Records: .jsonl, .ndjson and .json (a list of records) become text with columns."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from shoal.errors import UnreadableFile
+from shoal.reading.sources import MAX_COLUMNS, check_width
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["bring_records"]
+
+_PART = 1 << 20
+_LONGEST = 1 << 24  # a single record is not larger
+_DEEP = 8
+
+
+def bring_records(source: str, folder: Path) -> list[Path]:
+    """Write records as text with a column for each of their fields, and return its path.
+
+    Numbers keep their spelling. Fields of records inside records are joined with a dot (`position.lat`); lists are left
+    out. Cost: the file is read twice, and only one record is held at a time.
+    """
+    path = Path(source)
+    inside = folder / (path.parent.name or "files")
+    inside.mkdir(mode=0o700)
+    target = inside / f"{path.stem}.csv"
+    columns: dict[str, None] = {}
+    for record in _records(path):
+        columns.update(dict.fromkeys(record))
+        check_width(min(len(columns), MAX_COLUMNS + 1), path.name)
+    if not columns:
+        raise UnreadableFile(f"{path.name}: there are no records in it")
+    with target.open("x", encoding="utf-8", newline="") as out:
+        writer = csv.writer(out)
+        writer.writerow(columns)
+        writer.writerows([record.get(name, "") for name in columns] for record in _records(path))
+    return [target]
+
+
+def _records(path: Path) -> Iterator[dict[str, str]]:
+    broken = UnreadableFile(
+        f"{path.name}: not a list of records, nor one record a line; write it so, with e.g. user, time, lat, lng"
+    )
+    try:
+        with path.open(encoding="utf-8-sig") as file:
+            for value in _values(file):
+                if not isinstance(value, dict):
+                    raise broken
+                yield dict(_flat(value))
+    except (ValueError, RecursionError):
+        raise broken from None
+
+
+def _values(file: IO[str]) -> Iterator[Any]:
+    """Yield the values of a list, or those that follow each other, holding one at a time."""
+    decoder = json.JSONDecoder(parse_float=str, parse_int=str, parse_constant=str)
+    text, at, is_list, ended = "", 0, None, False
+    while True:
+        at = _past_blanks(text, at)
+        if is_list is None and at < len(text):
+            is_list = text[at] == "["
+            at += is_list
+        elif at < len(text) and is_list and text[at] in ",]":
+            at += 1
+        else:
+            try:
+                value, at = decoder.raw_decode(text, at)
+            except json.JSONDecodeError:
+                if ended and at >= len(text):
+                    return
+                if ended or len(text) - at > _LONGEST:
+                    raise
+                part = file.read(_PART)
+                text, at, ended = text[at:] + part, 0, not part
+            else:
+                yield value
+                # A number at the end of what was read could go on; records can't.
+
+
+def _past_blanks(text: str, at: int) -> int:
+    while at < len(text) and text[at] in " \t\r\n":
+        at += 1
+    return at
+
+
+def _flat(record: dict[str, Any], before: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
+    for name, value in record.items():
+        if isinstance(value, dict) and depth < _DEEP:
+            yield from _flat(value, f"{before}{name}.", depth + 1)
+        elif value is None or isinstance(value, str | bool):
+            yield f"{before}{name}", "" if value is None else str(value)

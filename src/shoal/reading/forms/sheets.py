@@ -1,0 +1,83 @@
+"""Spreadsheets: .xlsx, .xlsm and .ods become text, with dates in ISO form."""
+
+from __future__ import annotations
+
+import csv
+import zipfile
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shoal.errors import InputError, TooLarge, UnreadableFile
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["bring_sheets"]
+
+_MAX_UNPACKED = 1 << 31  # the reader holds a whole sheet in memory
+
+
+def bring_sheets(source: str, folder: Path) -> list[Path]:
+    """Write the sheets of a spreadsheet that hold data as text, and return their paths.
+
+    Cells with dates become ISO text; numbers keep their value. Several sheets must have the same columns.
+    """
+    path = Path(source)
+    try:
+        from python_calamine import CalamineError, CalamineWorkbook
+    except ImportError:
+        raise InputError(
+            f'{path.name}: spreadsheets need one more package: pip install "shoal-privacy[excel]"; or save it as CSV'
+        ) from None
+    _check_unpacked(path)
+    inside = folder / (path.parent.name or "files")
+    inside.mkdir(mode=0o700)
+    found: list[Path] = []
+    names: Sequence[str] | None = None
+    try:
+        book = CalamineWorkbook.from_path(str(path))
+        for sheet in book.sheet_names:
+            rows = [
+                row
+                for row in book.get_sheet_by_name(sheet).to_python(skip_empty_area=True)
+                if any(c != "" for c in row)
+            ]
+            if not rows:
+                continue
+            first = [_text(cell) for cell in rows[0]]
+            if names is not None and first != names:
+                raise InputError(
+                    f"{path.name}: several sheets hold data, with different columns; keep one, or save each as CSV"
+                )
+            names = first
+            target = inside / f"{path.stem}{len(found) or ''}.csv"
+            with target.open("x", encoding="utf-8", newline="") as out:
+                csv.writer(out).writerows([_text(cell) for cell in row] for row in rows)
+            found.append(target)
+    except (CalamineError, ValueError, zipfile.BadZipFile):
+        raise UnreadableFile(f"{path.name}: not a whole spreadsheet, or it needs a password; save it as CSV") from None
+    if not found:
+        raise UnreadableFile(f"{path.name}: the spreadsheet is empty")
+    return found
+
+
+def _check_unpacked(path: Path) -> None:
+    """Check that a spreadsheet is no decompression bomb; Python's zip reader holds members to the sizes they state."""
+    try:
+        with zipfile.ZipFile(path) as packed:
+            stated = sum(member.file_size for member in packed.infolist())
+    except (zipfile.BadZipFile, ValueError):
+        raise UnreadableFile(f"{path.name}: not a whole spreadsheet; save it as CSV") from None
+    if stated > _MAX_UNPACKED or (stated > 1 << 26 and stated > 200 * path.stat().st_size):
+        raise TooLarge(f"{path.name}: the spreadsheet is too large; save it as CSV")
+
+
+def _text(cell: Any) -> str:
+    if isinstance(cell, datetime):
+        # Serial days are no exact fractions: 07:59:59.9996 is 08:00.
+        near = cell + timedelta(microseconds=500)
+        return near.isoformat(" ", timespec="milliseconds" if near.microsecond >= 1_000 else "seconds")
+    if isinstance(cell, float) and cell.is_integer() and abs(cell) < 1e15:
+        return str(int(cell))
+    return str(cell)
