@@ -23,7 +23,6 @@ _RULES = {
     "less_than": "must be below {lt}",
     "less_than_equal": "must be at most {le}",
     "literal_error": "must be {expected}",
-    "missing": "is needed",
     "finite_number": "must be a finite number",
 }
 _KINDS = {
@@ -126,6 +125,8 @@ def _fault(kind: type[Settings], error: ErrorDetails) -> tuple[str, str]:
     if name and name not in kind.model_fields:
         return name, f"no such setting; {nearest(name, kind.model_fields)}"
     field = kind.model_fields.get(name)
+    if error["type"] == "missing" and field is not None and field.description:
+        return name, f"is missing: {field.description[0].lower()}{field.description[1:].rstrip('.')}"
     hint = f" ({field.description.rstrip('.')})" if field is not None and field.description else ""
     return name, f"{_rule(error)}{hint}"
 

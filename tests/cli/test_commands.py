@@ -224,7 +224,7 @@ def test_demo_leaves_its_files(run, tmp_path):
         (["anonymize", "none.parquet"], "OUTPUT"),
         (["anonymize", "none.parquet", "r.parquet", "--k", "2"], "none.parquet"),
         (["anonymize", "EVENTS", "none/r.parquet", "--k", "2"], "does not exist"),
-        (["anonymize", "EVENTS", "r.parquet"], "--k: is needed (Hide everyone among at least k people, e.g. 5)"),
+        (["anonymize", "EVENTS", "r.parquet"], "--k: is missing: hide everyone among at least k people, e.g. 5"),
         (["anonymize", "EVENTS", "r.parquet", "--k", "1"], "k:"),
         (["anonymize", "EVENTS", "r.parquet", "--k", "500"], "500"),
         (["anonymize", "EVENTS", "r.parquet", "--method", "magic"], "k-scale"),

@@ -102,3 +102,58 @@ def test_any_bytes(data, name):
 def test_any_text_in_the_cells(cells):
     lines = ["uid,datetime,lat,lng", *(",".join('"' + c.replace('"', '""') + '"' for c in row) for row in cells)]
     read_or_refuse("\n".join(lines).encode("utf-8", "surrogatepass"), "a.csv")
+
+
+PLACE = '{"type": "Point", "coordinates": [116.4, 39.9]}'
+FEATURE = f'{{"type": "Feature", "properties": {{"uid": "{SECRET}", "time": 1772352000}}, "geometry": {PLACE}}}'
+GEO = {
+    "a.geojson": f'{{"type": "FeatureCollection", "features": [{FEATURE}, {FEATURE}]}}',
+    "a.geojsonl": f"{FEATURE}\n{FEATURE}\n",
+    "a.csv": f"uid;trip\n{SECRET};[POINT(116.4 39.9)@2026-03-01 08:00:00+00, POINT(1 2)@2026-03-01 09:00:00+00]\n",
+    "b.csv": f"uid,time,geom\n{SECRET},1772352000,POINT(116.4 39.9)\n{SECRET},1772352000,0101000000{'0' * 32}\n",
+    "c.csv": f"uid,time,geohash\n{SECRET},1772352000,wx4g0ec1\n",
+}
+GEO_TOKENS = [*TOKENS, *(bytes([one]) for one in b"[]{}:@();"), b"null", b"1e400", b"SRID=32650;", b"LINESTRING"]
+
+
+@examples(60)
+@given(st.data())
+def test_mutated_places(data):
+    name = data.draw(st.sampled_from(sorted(GEO)))
+    read_or_refuse(data.draw(mutated(GEO[name].encode(), GEO_TOKENS)), name)
+
+
+def _wkb() -> bytes:
+    sink = io.BytesIO()
+    points = [bytes.fromhex("0101000000") + bytes(16), bytes.fromhex("0101000020E6100000") + bytes(16)]
+    table = pa.table({"uid": [SECRET, SECRET], "time": [1_772_352_000] * 2, "geometry": points})
+    geo = b'{"primary_column": "geometry", "columns": {"geometry": {"encoding": "WKB", "geometry_types": []}}}'
+    pq.write_table(table.replace_schema_metadata({"geo": geo}), sink)
+    return sink.getvalue()
+
+
+WKB = _wkb()
+
+
+@examples(30)
+@given(mutated(WKB, TOKENS))
+def test_mutated_geoparquet(data):
+    read_or_refuse(data, "a.parquet")
+
+
+FIX = '<trkpt lat="1" lon="2"><time>2026-03-01T08:00:00Z</time></trkpt>'
+GPX = f'<?xml version="1.0"?><gpx><trk><trkseg>{FIX}</trkseg></trk></gpx>'
+
+
+@examples(30)
+@given(mutated(GPX.encode(), [*TOKENS, b"<", b"<!DOCTYPE a>", b"&#0;", b"</trk>"]))
+def test_mutated_gpx(data):
+    """The name of the file is the user, which makes it no value of the data."""
+    folder = Path(tempfile.mkdtemp())
+    try:
+        (folder / "a.gpx").write_bytes(data)
+        assert len(shoal.read(folder / "a.gpx", columns="user=@file", run=Run(threads=1, work_dir=folder))) == 1
+    except shoal.ShoalError:
+        pass
+    finally:
+        shutil.rmtree(folder)

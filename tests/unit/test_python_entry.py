@@ -80,7 +80,7 @@ def test_lists_of_files(file):
         (lambda: shoal.unicity(TABLE, points=4), r"shoal\.unicity\(shoal\.read\(data\), …\)"),
         (lambda: shoal.k_gap(TABLE, k=3), r"shoal\.k_gap\(shoal\.read\(data\), …\)"),
         (lambda: shoal.verify("release.parquet", shoal.read(TABLE)), "the original comes first, then the release"),
-        (shoal.Shoal, "k: is needed"),
+        (shoal.Shoal, "k: is missing: hide everyone among at least k people, e.g. 5"),
     ],
 )
 def test_a_wrong_call_is_told_the_right_one(call, said):

@@ -645,3 +645,15 @@ def test_threads_and_memory_do_not_matter(tmp_path):
         people = shoal.read(tmp_path, run=run)
         for name in ("offsets", "t", "x", "y"):
             np.testing.assert_array_equal(getattr(people, name), getattr(expected, name))
+
+
+def test_every_way_in_takes_a_geodataframe():
+    """`shoal.read`, `read_traces` and a method read its points, not the columns beside them."""
+    given = frame(32650, lat=[0, 0, 0], lng=[0, 0, 0])
+    for people in (shoal.read(given), shoal.read_traces(given)):
+        assert len(people) == 2
+        assert people.account.kept_rows == 3
+    traces = shoal.read_traces(given)
+    assert sorted(zip(traces.lng.round(9).tolist(), traces.lat.round(9).tolist(), strict=True)) == sorted(
+        row[2:] for row in ROWS
+    )

@@ -114,6 +114,7 @@ def show_page(verdict: Verdict, name: str, asked: list[str]) -> None:
     if verdict.shown is not None and verdict.shown != verdict.claim:
         _section("Shown", [f"{verdict.shown}.", verdict.shown.promise])
     _section("Does not hold", verdict.problems, bullet=True)
+    _section("Codes, as in the page on findings", [", ".join(verdict.codes)] if verdict.codes else [])
     _section("Found right", [f"{kind}: {_CHECKS.get(kind, kind)}." for kind in verdict.right], bullet=True)
     _section("Not checked", [f"{what}." for what in verdict.not_checked], bullet=True)
     _section("Found", _found(verdict.figures), bullet=True)

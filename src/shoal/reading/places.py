@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.errors import ColumnsNotFound
 from shoal.reading.codes import CentresOf
+from shoal.reading.columns import printable
 from shoal.reading.geometry import PointsOf, is_point_struct, known_crs
 
 if TYPE_CHECKING:
+    from shoal.reading.columns import Columns
     from shoal.reading.geometry import Geo
     from shoal.reading.parse import Parsed
 
-__all__ = ["DECODED", "decoder_of", "no_points", "places_notes", "point_sql", "trips_sql"]
+__all__ = ["DECODED", "decoder_of", "how_to_swap", "no_points", "places_notes", "point_sql", "trips_sql"]
 
 DECODED = ("geometry", "h3", "geohash")  # roles whose columns are decoded
 _CODES = {"geohash": {"VARCHAR"}, "h3": {"VARCHAR", "BIGINT", "UBIGINT"}}
@@ -92,6 +94,14 @@ def places_notes(parsed: Parsed) -> list[str]:
     if parsed.columns.trip is not None:
         notes.append("each row holds a trip; its samples were read, nothing between them")
     return notes
+
+
+def how_to_swap(columns: Columns) -> str:
+    """Return what to do where latitude and longitude are exchanged."""
+    if "geometry" in columns.of:
+        return "write the longitude of each point before its latitude"
+    lat, lng = (printable(columns.of[role]) for role in ("lat", "lng"))
+    return f'give `columns="lat={lng},lng={lat}"`'
 
 
 def no_points(parsed: Parsed) -> str:

@@ -34,7 +34,7 @@ from shoal.reading.columns import printable
 from shoal.reading.engine import batches, open_engine
 from shoal.reading.geometry import geo_of_schema
 from shoal.reading.parse import Parsed, load_cells, parse, rejected_rows
-from shoal.reading.places import DECODED, no_points, places_notes
+from shoal.reading.places import DECODED, how_to_swap, no_points, places_notes
 from shoal.reading.rules import KEPT, Rows, Rules, in_box, judge
 from shoal.reading.sources import Source
 from shoal.reading.times import LOCAL, NO_TIME, NUMBER, ZONED, ZULU, zone
@@ -307,7 +307,7 @@ def _check(tally: _Tally, parsed: Parsed) -> None:
     """Check the input as a whole, beyond single rows; raises LikelySwapped."""
     if parsed.place != "degrees":
         return
-    kept, advice = int(tally.codes[KEPT]), _exchanged(parsed)
+    kept, advice = int(tally.codes[KEPT]), how_to_swap(parsed.columns)
     places = kept + int(tally.codes[ROW_RULES.index(BAD_RANGE)])
     if tally.swapped > _SWAPPED * places:
         raise LikelySwapped(
@@ -320,14 +320,6 @@ def _check(tally: _Tally, parsed: Parsed) -> None:
             f"latitude and longitude seem to be exchanged: all places are outside the bounding box, but most would be "
             f"inside with both exchanged; {advice}, or correct the box: west,south,east,north"
         )
-
-
-def _exchanged(parsed: Parsed) -> str:
-    """Return what to type, or to do, where the axes are exchanged."""
-    if {"lat", "lng"} <= parsed.columns.of.keys():
-        lat, lng = (printable(parsed.columns.of[role]) for role in ("lat", "lng"))
-        return f'give `columns="lat={lng},lng={lat}"`'
-    return "write the longitude of each point before its latitude"
 
 
 def _account(tally: _Tally, parsed: Parsed, options: ReadOptions) -> Account:
