@@ -121,7 +121,7 @@ def test_a_release_goes_to_a_bucket_and_is_read_from_there(one_day, bucket, tmp_
     done = run("anonymize", one_day, target, "--k", 2, "--audit", "audit.parquet", check=0)
     assert f"s3://…/{name}" in done.stdout
     assert bucket.keys() == [f"out/{name}", f"out/{name}.manifest.json"]
-    assert {path.name for path in tmp_path.iterdir()} == {"audit.parquet"}
+    assert {path.name for path in tmp_path.iterdir()} == {"audit.parquet", f"{name}.run.json"}
     run("verify", one_day, target, "--k", 2, "--audit", "audit.parquet", check=0)
     again = run("anonymize", one_day, target, "--k", 2, check=2)
     assert "is there already" in again.stderr
@@ -167,7 +167,7 @@ def test_a_failed_upload_publishes_nothing(one_day, bucket, monkeypatch, step, o
     with pytest.raises(OutputError, match="not what was sent" if step == "other" else "no server answers"):
         shoal.publish(one_day, target, shoal.KScale(k=2), audit=tmp_path / "audit.parquet", overwrite=overwrite)
     assert bucket.keys() == before[0]
-    files = {path.name for path in tmp_path.iterdir()}
+    files = {path.name for path in tmp_path.iterdir() if ".run.json" not in path.name}
     if not overwrite:
         assert files == set()
     elif step == "manifest":

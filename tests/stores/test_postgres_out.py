@@ -136,7 +136,7 @@ def test_nothing_is_visible_before_the_commit(one_day, database, monkeypatch, tm
     shoal.publish(one_day, database.table("march"), shoal.Shoal(k=2), audit=tmp_path / "audit.parquet")
     assert seen == [([], [])]
     assert database.tables() == ["march"]
-    assert [path.name for path in tmp_path.iterdir()] == ["audit.parquet"]
+    assert {path.name for path in tmp_path.iterdir()} == {"audit.parquet", "march.parquet.run.json"}
 
 
 def test_others_see_the_old_release_until_it_is_replaced(one_day, database, monkeypatch):
@@ -319,3 +319,21 @@ def test_the_hash_of_rows_depends_on_nothing_but_rows():
         assert row_hash([table.set_column(position, name, pa.array(other))]) != whole, name
     assert row_hash([table.rename_columns(["b", "a", "c", "d"])]) != whole
     assert RowHash().hexdigest() == row_hash([table[:0]]) != row_hash([table[:1]])
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_reading_options_come_from_the_run_record(one_day, database, tmp_path, named):
+    """It is found beside the audit file, and is that of this table by the hash of its rows."""
+    audit, record = tmp_path / "audit.parquet", tmp_path / "march.parquet.run.json"
+    shoal.publish(one_day, database.table("march"), shoal.Shoal(k=2), audit=audit, min_samples=20)
+    assert (
+        json.loads(record.read_text())["files"]
+        == json.loads(database.sql("SELECT obj_description('march'::regclass)")[0][0])["files"]
+    )
+    how = {"run_record": record} if named else {"audit": audit}
+    verdict = shoal.verify(one_day, database.table("march"), **how)
+    assert verdict.ok, verdict.problems
+    assert any("min-samples" in message or "min_samples" in message for message in verdict.messages)
+    shoal.publish(one_day, database.table("march"), shoal.Shoal(k=2), overwrite=True)
+    with pytest.raises(CannotCheck, match="another release"):
+        shoal.verify(one_day, database.table("march"), run_record=record)

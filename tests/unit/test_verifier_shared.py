@@ -8,7 +8,20 @@ from tests.house.test_architecture import SOURCE, imports_at_run_time
 SHARED = {
     *("reading.options", "reading.parts", "reading.times", "reading.days", "reading.spill"),
     *("claim", "frame", "layouts", "release", "traces", "trajectories"),
-    *("arrow", "errors", "folders", "jit", "lists", "memory", "notebook", "parallel", "run", "switch", "units"),
+    *(
+        "arrow",
+        "errors",
+        "folders",
+        "jit",
+        "lists",
+        "memory",
+        "names",
+        "notebook",
+        "parallel",
+        "run",
+        "switch",
+        "units",
+    ),
     *("stores.addresses", "stores.objects", "stores.postgres", "stores.released"),
 }
 MAKERS = {"methods", "search", "kernels", "merge", "measure", "publishing"}

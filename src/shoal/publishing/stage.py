@@ -197,15 +197,15 @@ def stage(
         write_tables(data, rows, PUBLIC, **release.layout.encoding)
         public = manifest(numbers.release, data, seeded=seed is not None)
         write_json(manifest_path(data), public, PUBLIC)
+        held = target.receive(data)
         if outputs.audit is not None and audit is not None:
             write_tables(new[outputs.audit], iter([audit]), PRIVATE)
         if outputs.run_record is not None:
-            private_record = run_record(numbers.release, public["files"], record or {}, seed)
-            write_json(new[outputs.run_record], private_record, PRIVATE)
+            files = target.files or public["files"]
+            write_json(new[outputs.run_record], run_record(numbers.release, files, record or {}, seed), PRIVATE)
         shown = [outputs.path, manifest_path(outputs.path)]  # the manifest last
-        files = [(new[path], path) for path in sorted(outputs.files, key=lambda path: path in shown)]
-        held = target.receive(data)
-        yield Staged(numbers, audit, held, files, target, overwrite=outputs.overwrite)
+        moved = [(new[path], path) for path in sorted(outputs.files, key=lambda path: path in shown)]
+        yield Staged(numbers, audit, held, moved, target, overwrite=outputs.overwrite)
 
 
 def refuse_form(outputs: Outputs, claim: Claim, crs: str | None) -> None:

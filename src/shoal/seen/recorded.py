@@ -12,6 +12,7 @@ from shoal.release import Release
 from shoal.seen.findings import Findings
 from shoal.seen.header import parse_json
 from shoal.seen.manifest import file_digest, read_manifest
+from shoal.seen.stores import stored_hashes
 from shoal.traces import Traces
 from shoal.trajectories import Trajectories
 
@@ -149,6 +150,8 @@ def _is_of(record: dict[str, Any], release: Path) -> bool:
         return False
     manifest = read_manifest(release)
     stated = manifest.get("files") if isinstance(manifest, dict) else None
+    if (stored := stored_hashes(release)) is not None:
+        return bool(written == stored)
     if isinstance(stated, dict):
         return bool(written == stated)
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,13 +12,14 @@ from shoal.errors import CannotCheck
 from shoal.folders import private_folder
 from shoal.release import Release
 from shoal.stores.addresses import DATABASES, OBJECTS, address_of, file_name, scheme_of, shown
+from shoal.stores.released import STORED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from shoal.run import Run
 
-__all__ = ["brought"]
+__all__ = ["brought", "stored_hashes"]
 
 _SNAPSHOT = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 
@@ -37,6 +39,15 @@ def brought(release: str | Path | Release, run: Run) -> Iterator[Path | Release]
             target = folder / file_name(address)
             _bring(address, target)
         yield target
+
+
+def stored_hashes(release: Path) -> dict[str, str] | None:
+    """Return the hashes of a release that was brought from a database, as its manifest there states them."""
+    try:
+        hashes: dict[str, str] = json.loads(release.with_name(f"{release.name}{STORED}").read_bytes())
+    except FileNotFoundError:
+        return None
+    return hashes
 
 
 def _bring(address: str, target: Path) -> None:

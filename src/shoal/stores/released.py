@@ -29,13 +29,14 @@ if TYPE_CHECKING:
 
     from shoal.stores.postgres import Session
 
-__all__ = ["GEO", "RowHash", "bring_release", "comment_of", "row_hash", "to_comment"]
+__all__ = ["GEO", "STORED", "RowHash", "bring_release", "comment_of", "row_hash", "to_comment"]
 
 GEO = {
     "version": "1.1.0",
     "primary_column": "geometry",
     "columns": {"geometry": {"encoding": "WKB", "geometry_types": ["Polygon"]}},
 }
+STORED = ".stored.json"  # beside what was brought: the hashes as the manifest in the database states them
 _INSTANT = pa.timestamp("ms", "UTC")
 _SAME = {  # what the columns that are no columns of a release must equal
     "t_range": "t_range = tstzrange(t_start, t_end)",
@@ -147,6 +148,7 @@ def bring_release(session: Session, table: tuple[str, ...], target: Path) -> Non
     rows = _write(session, query, target, {**stated, **({"geo": json.dumps(GEO)} if drawn and boxes else {})})
     beside = target.with_name(f"{target.name}.manifest.json")
     if manifest is not None:
+        target.with_name(f"{target.name}{STORED}").write_text(json.dumps(manifest["files"]))
         right = true and manifest["files"] == {"rows": rows}
         named = _sha256(target) if right else "the rows are others"
         beside.write_text(json.dumps({**manifest, "files": {target.name: named}}))

@@ -31,10 +31,14 @@ _KINDS = {
 
 
 class Target(Protocol):
-    """A place for a release: `shapes` are the geometries it takes (None: as asked), `local` says it is files."""
+    """A place for a release: `shapes` are the geometries it takes (None: as asked), `local` says it is files.
+
+    `files` are the hashes by which the release is known there, if they are not those of the written file.
+    """
 
     shapes: tuple[str, ...] | None
     local: bool
+    files: dict[str, str] | None
 
     def receive(self, data: Path) -> Path:
         """Take the written data file, with its manifest beside it; return the file that must be verified."""
@@ -54,6 +58,7 @@ class _Files:
 
     shapes: tuple[str, ...] | None = None
     local = True
+    files: dict[str, str] | None = None
 
     def receive(self, data: Path) -> Path:
         return data

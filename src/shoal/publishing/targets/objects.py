@@ -42,7 +42,7 @@ def refuse(address: str, outputs: Outputs) -> None:
         paths = (bucket.path, bucket.path + _MANIFEST)
         there = any(one.path == path for path in paths for one in bucket.objects(path))
         if there and not outputs.overwrite:
-            raise AlreadyExists(f"{shown(address)} is there already; choose another name or give --overwrite")
+            raise AlreadyExists(f"{shown(address)} is there already; choose another name or give `overwrite`")
 
 
 @contextmanager
@@ -61,6 +61,7 @@ class _Objects:
 
     shapes: tuple[str, ...] | None = None
     local = False
+    files: dict[str, str] | None = None
 
     def __init__(self, address: str, *, overwrite: bool) -> None:
         self._address, self._overwrite = address, overwrite

@@ -80,9 +80,9 @@ def _name_of(session: Session, address: str, *, overwrite: bool) -> tuple[str, s
         f"SELECT CAST(relkind AS text) FROM pg_class WHERE relname = {literal(name)} AND relnamespace = {there}"  # noqa: S608
     )
     if kind is not None and not overwrite:
-        raise AlreadyExists(f"{session.name} is there already; choose another name or give --overwrite")
+        raise AlreadyExists(f"{session.name} is there already; choose another name or give `overwrite`")
     if kind is not None and (kind != "r" or comment_of(session, (home, name)) is None):
-        raise OutputError(f"{session.name} is there and no release of shoal; --overwrite replaces releases only")
+        raise OutputError(f"{session.name} is there and no release of shoal; `overwrite` replaces releases only")
     return home, name
 
 
@@ -90,7 +90,7 @@ def _draws(session: Session, outputs: Outputs) -> bool:
     """Return whether there is PostGIS; raises SettingsError if polygons are asked for and there is not."""
     there = session.value("SELECT to_regtype('geometry') IS NOT NULL")
     if outputs.geo and not there:
-        raise SettingsError(f"{session.name}: --geo needs PostGIS in the database: CREATE EXTENSION postgis")
+        raise SettingsError(f"{session.name}: `geo` needs PostGIS in the database: CREATE EXTENSION postgis")
     return bool(there)
 
 
@@ -98,6 +98,7 @@ class _Table:
     """A table of a release inside a transaction."""
 
     local = False
+    files: dict[str, str] | None = None
 
     def __init__(self, session: Session, address: str, table: tuple[str, str], *, overwrite: bool, draws: bool) -> None:
         self.draws, self.shapes = draws, ("Polygon",) if draws else ()  # the database makes points itself
@@ -113,6 +114,7 @@ class _Table:
             session.execute(f"CREATE TABLE {new} ({', '.join(self._columns(names))})")
             session.append(self._new, self._rows(file))
             rows = row_hash(file.iter_batches(_BATCH))
+        self.files = {"rows": rows}
         manifest = json.loads(data.with_name(f"{data.name}.manifest.json").read_bytes())
         session.execute(f"COMMENT ON TABLE {new} IS {literal(to_comment(manifest, rows))}")
         self._oid = session.value(f"SELECT CAST(CAST({literal(new)} AS regclass) AS oid)::bigint")
