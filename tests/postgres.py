@@ -9,8 +9,8 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
-# Stops the server when this process ends, however it ends: then the pipe is closed.
-WATCH = '"$0" "$@" & read -r _; kill -INT $!; wait'
+# Stops the server and removes its folder when this process ends, however it ends: then the pipe is closed.
+WATCH = '"$0" "$@" & read -r _; kill -INT $!; wait; rm -rf "${SHOAL_SERVER_FOLDER:?}"'
 
 
 class Missing(Exception):
@@ -81,6 +81,7 @@ def started():
                 stdin=subprocess.PIPE,
                 stderr=log,
                 start_new_session=True,
+                env={**os.environ, "SHOAL_SERVER_FOLDER": str(folder)},
                 **quiet,
             )
         _wait_for(folder / ".s.PGSQL.5432", running, folder / "log")
