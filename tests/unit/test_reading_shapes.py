@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.cli.stdin import with_stdin
-from shoal.errors import BadRows, InputError, NoValidRows, TooLarge
+from shoal.errors import BadRows, InputError, LikelySwapped, NoValidRows, TooLarge
 from shoal.reading.shapes import shape_of
 from shoal.run import Run
 from tests.draws import examples
@@ -254,3 +254,11 @@ def test_several_sheets_need_the_same_columns(tmp_path):
     assert shoal.read_traces(tmp_path / "same.xlsx").labels.to_pylist() == ["a", "b"]
     with pytest.raises(InputError, match="several sheets"):
         shoal.read_traces(tmp_path / "other.xlsx")
+
+
+def test_columns_without_names_are_called_by_their_numbers(tmp_path):
+    (tmp_path / "a.txt").write_text("1,2008-02-02 15:36:08,116.51172,39.92123,7\n")
+    traces = shoal.read_traces(tmp_path / "a.txt", columns="user=1,time=2,lng=3,lat=#4")
+    assert "ignored columns: #5" in traces.account.notes
+    with pytest.raises(LikelySwapped, match=re.escape('`columns="lat=#4,lng=#3"`')):
+        shoal.read_traces(tmp_path / "a.txt", columns="user=1,time=2,lat=3,lng=4")
