@@ -69,7 +69,9 @@ class Arrivals:
 
     def _repaired(self, source: Source, path: Path) -> Source:
         """Return a text that was written anew, since the engine can't read it as it is."""
-        target = self._inside() / path.parent.name / f"{path.name.split('.')[0]}{_text_ending(path.name)}"
+        # The name is kept, since it may tell the user.
+        name = path.stem if path.suffix.lower() in {".gz", ".zst"} else path.name
+        target = self._inside() / (path.parent.name or "files") / name
         target.parent.mkdir(mode=0o700)
         with pa.input_stream(path, compression="detect") as stream:
             rewrite(stream, target, source.repair or Repair(), path.name)
@@ -94,10 +96,6 @@ class Arrivals:
         except OSError:
             raise UnreadableFile(f"{name}: can't be opened, or its compression is damaged") from None
         return [one for file in files for one in self._open(file, name, depth)]
-
-
-def _text_ending(name: str) -> str:
-    return next((ending for ending in (".tsv", ".plt", ".txt") if ending in name.lower()), ".csv")
 
 
 @contextmanager

@@ -28,12 +28,12 @@ def bring_sheets(source: str, folder: Path) -> list[Path]:
             f'{path.name}: spreadsheets need one more package: pip install "shoal-privacy[excel]"; or save it as CSV'
         ) from None
     _check_unpacked(path)
-    inside = folder / (path.parent.name or "files")
-    inside.mkdir(mode=0o700)
     try:
         book = CalamineWorkbook.from_path(str(path))
         found = [
-            file for i, sheet in enumerate(book.sheet_names) if (file := _written(book, sheet, inside / f"{i}.csv"))
+            file
+            for i, sheet in enumerate(book.sheet_names)
+            if (file := _written(book, sheet, folder / str(i) / (path.parent.name or "files") / f"{path.stem}.csv"))
         ]
     except (CalamineError, ValueError, zipfile.BadZipFile):
         raise UnreadableFile(f"{path.name}: not a whole spreadsheet, or it needs a password; save it as CSV") from None
@@ -55,6 +55,7 @@ def _written(book: Any, sheet: str, target: Path) -> tuple[Path, tuple[str, ...]
     rows = [row for row in book.get_sheet_by_name(sheet).to_python() if any(cell != "" for cell in row)]
     if not rows:
         return None
+    target.parent.mkdir(parents=True, mode=0o700)
     with target.open("x", encoding="utf-8", newline="") as out:
         csv.writer(out).writerows([_text(cell) for cell in row] for row in rows)
     return target, tuple(_text(cell) for cell in rows[0])
