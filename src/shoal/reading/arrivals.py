@@ -13,6 +13,7 @@ import pyarrow as pa
 from shoal.errors import UnreadableFile
 from shoal.folders import private_folder
 from shoal.reading.forms import bringer_of_ending, bringer_of_scheme, scheme_of
+from shoal.reading.forms.packed import inside
 from shoal.reading.sources import Source, expand, look_at
 from shoal.reading.texts import Repair, rewrite
 
@@ -71,8 +72,7 @@ class Arrivals:
         """Return a text that was written anew, since the engine can't read it as it is."""
         # The name is kept, since it may tell the user.
         name = path.stem if path.suffix.lower() in {".gz", ".zst"} else path.name
-        target = self._inside() / (path.parent.name or "files") / name
-        target.parent.mkdir(mode=0o700)
+        target = inside(self._inside(), path) / name
         with pa.input_stream(path, compression="detect") as stream:
             rewrite(stream, target, source.repair or Repair(), path.name)
         options = None if self.options is None else self.options.model_copy(update={"encoding": "utf-8"})
@@ -82,10 +82,10 @@ class Arrivals:
         """Return a new folder inside the private one."""
         if self.folder is None:
             self.folder = self.stack.enter_context(private_folder(self.parent))
-        inside = self.folder / str(len(self.brought))
-        inside.mkdir(mode=0o700)
-        self.brought.append(inside)
-        return inside
+        new = self.folder / str(len(self.brought))
+        new.mkdir(mode=0o700)
+        self.brought.append(new)
+        return new
 
     def _bring(self, source: str, name: str, bringer: Bringer | None, depth: int = 1) -> list[Source]:
         """Bring one input, and return its sources under its own name."""

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from shoal.errors import UnreadableFile
+from shoal.reading.forms.packed import inside
 from shoal.reading.sources import check_width
 
 __all__ = ["bring_columnar"]
@@ -16,9 +17,7 @@ __all__ = ["bring_columnar"]
 def bring_columnar(source: str, folder: Path) -> list[Path]:
     """Write an Arrow file or stream as Parquet, batch by batch, and return its path."""
     path = Path(source)
-    inside = folder / (path.parent.name or "files")
-    inside.mkdir(mode=0o700)
-    target = inside / f"{path.stem}.parquet"
+    target = inside(folder, path) / f"{path.stem}.parquet"
     try:
         with pa.OSFile(str(path)) as file:
             is_file = file.read(6) == b"ARROW1"

@@ -6,12 +6,12 @@ import bz2
 import lzma
 import zipfile
 import zlib
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 from typing import IO
 
 from shoal.errors import TooLarge, UnreadableFile
 
-__all__ = ["bring_members", "bring_unpacked", "copy_unpacked"]
+__all__ = ["bring_members", "bring_unpacked", "copy_unpacked", "inside"]
 
 _PART = 1 << 20
 _MAX_RATIO = 500  # as in `sources.py`: a larger ratio is a decompression bomb
@@ -21,7 +21,7 @@ _MAX_MEMBERS = 100_000
 def bring_unpacked(source: str, folder: Path) -> list[Path]:
     """Unpack a file such as `events.csv.bz2` or `events.csv.xz`, and return the path of the text."""
     path = Path(source)
-    target = _inside(folder, path.parent.name) / path.stem
+    target = inside(folder, path) / path.stem
     opener = lzma.open if path.suffix.lower() == ".xz" else bz2.open
     try:
         with opener(path, "rb") as packed:
@@ -59,7 +59,7 @@ def bring_members(source: str, folder: Path) -> list[Path]:
             for i, (name, inner) in enumerate(members.items()):
                 if packed.getinfo(name).flag_bits & 1:
                     raise UnreadableFile(f"{path.name}: it needs a password; unpack it first")
-                target = _inside(folder / str(i), inner.parent.name) / inner.name
+                target = inside(folder / str(i), inner) / inner.name
                 with packed.open(name) as member:
                     left -= copy_unpacked(member, target, size, path.name, most=left)
                 found.append(target)
@@ -85,8 +85,15 @@ def _hidden(inner: PurePosixPath) -> bool:
     return any(part.startswith((".", "_")) and part.strip(".") != "" for part in inner.parts)
 
 
-def _inside(folder: Path, name: str) -> Path:
-    """Return a new folder with this name (the user may be told by it) inside a folder."""
-    inside = folder / (name if name.strip(".") and "/" not in name else "files")
-    inside.mkdir(parents=True, mode=0o700)
-    return inside
+def inside(folder: Path, path: PurePath) -> Path:
+    """Return a new folder in a folder, with the names of the last two that a file is in, since they may tell the user.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as new:
+    ...     inside(Path(new), PurePath("Data/000/Trajectory/a.plt")).relative_to(new).as_posix()
+    '000/Trajectory'
+    """
+    names = [name for name in path.parent.parts[-2:] if name.strip("./\\")] or ["files"]
+    made = folder.joinpath(*names)
+    made.mkdir(parents=True, mode=0o700)
+    return made

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from shoal.errors import UnreadableFile
+from shoal.reading.forms.packed import inside
 from shoal.reading.sources import MAX_COLUMNS, check_width
 
 if TYPE_CHECKING:
@@ -27,9 +28,7 @@ def bring_records(source: str, folder: Path) -> list[Path]:
     out. Cost: the file is read twice, and only one record is held at a time.
     """
     path = Path(source)
-    inside = folder / (path.parent.name or "files")
-    inside.mkdir(mode=0o700)
-    target = inside / f"{path.stem}.csv"
+    target = inside(folder, path) / f"{path.stem}.csv"
     columns: dict[str, None] = {}
     for record in _records(path):
         columns.update(dict.fromkeys(record))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import InputError, TooLarge, UnreadableFile
+from shoal.reading.forms.packed import inside
 
 __all__ = ["bring_sheets"]
 
@@ -33,7 +34,7 @@ def bring_sheets(source: str, folder: Path) -> list[Path]:
         found = [
             file
             for i, sheet in enumerate(book.sheet_names)
-            if (file := _written(book, sheet, folder / str(i) / (path.parent.name or "files") / f"{path.stem}.csv"))
+            if (file := _written(book, sheet, inside(folder / str(i), path) / f"{path.stem}.csv"))
         ]
     except (CalamineError, ValueError, zipfile.BadZipFile):
         raise UnreadableFile(f"{path.name}: not a whole spreadsheet, or it needs a password; save it as CSV") from None
@@ -55,7 +56,6 @@ def _written(book: Any, sheet: str, target: Path) -> tuple[Path, tuple[str, ...]
     rows = [row for row in book.get_sheet_by_name(sheet).to_python() if any(cell != "" for cell in row)]
     if not rows:
         return None
-    target.parent.mkdir(parents=True, mode=0o700)
     with target.open("x", encoding="utf-8", newline="") as out:
         csv.writer(out).writerows([_text(cell) for cell in row] for row in rows)
     return target, tuple(_text(cell) for cell in rows[0])
