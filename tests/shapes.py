@@ -762,6 +762,26 @@ SHAPES = [
         {"columns": "user=3,time=4"},
         **READ,
     ),
+    Shape(
+        "zip of GeoLife",
+        "Geolife Trajectories 1.3.zip",
+        packed(
+            {
+                f"Data/{user}/Trajectory/{day}.plt": PLT.replace("02:53", f"0{day}:53")
+                for user in ("000", "001")
+                for day in (1, 2)
+            }
+        ),
+        {"columns": "user=@folder"},
+        ["000", "001"],
+    ),
+    Shape(
+        "GeoLife, written anew",
+        "Data",
+        {f"Data/000/Trajectory/{day}.plt": PLT.replace("02:53", f"0{day}:53").replace("\n", "\r") for day in (1, 2)},
+        {"columns": "user=@folder"},
+        ["000"],
+    ),
     Shape("zip without data", "a.zip", packed({"x.docx": "x"}), says=("no data file in it",)),
     Shape("no zip at all", "a.zip", b"PK no", says=("not a whole .zip",)),
     Shape("zip with names that lead outside", "a.zip", packed({"../../a.csv": PLAIN}), {}, **READ),

@@ -1,7 +1,9 @@
 """The commands as a person or a program meets them."""
 
+import io
 import json
 import re
+import sys
 from dataclasses import fields
 
 import pyarrow.parquet as pq
@@ -319,3 +321,19 @@ def test_flags_are_the_settings_of_reading_and_of_all_methods():
     assert {field.name for field in fields(Reading)} == set(ReadOptions.model_fields)
     settings = {name for method in METHODS.values() for name in method.model_fields}
     assert {field.name for field in fields(MethodSettings)} == settings
+
+
+def test_data_is_piped_in_by_a_hyphen(run, monkeypatch):
+    rows = "".join(f"{user};23.04.2012;{hour}:00;52,51;13,37\n" for user in "ab" for hour in (8, 9))
+    piped = f"Nutzer;Datum;Uhrzeit;Breite;Länge\n{rows}".encode("cp1252")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(piped)))
+    _, out, err = run("inspect", "-")
+    assert "day/month/year" in out + err
+    assert "Windows-1252" in out + err
+
+
+def test_unclear_dates_name_the_flag(refused, tmp_path, monkeypatch):
+    piped = b"uid,time,lat,lng\na,03/04/2012 08:00,1,2\n"
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(piped)))
+    said = refused("inspect", "-", "--work-dir", str(tmp_path))
+    assert "--time-format dmy for day/month/year, or --time-format mdy for month/day/year" in said

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.cli.stdin import with_stdin
-from shoal.errors import BadRows, InputError, NoValidRows, TooLarge
+from shoal.errors import BadRows, ColumnsNotFound, InputError, LikelySwapped, NoValidRows, TooLarge
 from shoal.reading.shapes import shape_of
 from shoal.run import Run
 from tests.draws import examples
@@ -254,3 +254,34 @@ def test_several_sheets_need_the_same_columns(tmp_path):
     assert shoal.read_traces(tmp_path / "same.xlsx").labels.to_pylist() == ["a", "b"]
     with pytest.raises(InputError, match="several sheets"):
         shoal.read_traces(tmp_path / "other.xlsx")
+
+
+def test_columns_without_names_are_called_by_their_numbers(tmp_path):
+    (tmp_path / "a.txt").write_text("1,2008-02-02 15:36:08,116.51172,39.92123,7\n")
+    traces = shoal.read_traces(tmp_path / "a.txt", columns="user=1,time=2,lng=3,lat=#4")
+    assert "ignored columns: #5" in traces.account.notes
+    with pytest.raises(LikelySwapped, match=re.escape('`columns="lat=#4,lng=#3"`')):
+        shoal.read_traces(tmp_path / "a.txt", columns="user=1,time=2,lat=3,lng=4")
+
+
+def test_users_are_told_by_files_of_any_kind(tmp_path):
+    (tmp_path / "in").mkdir()
+    for name in ("ann", "bob.smith"):
+        data = table(time=[1333476009], lat=[39.9], lng=[116.4])
+        (tmp_path / "in" / f"{name}.parquet").write_bytes(data)
+    (tmp_path / "in" / "jörg.a.csv").write_bytes("time;lat;lng;größe\n1333476009;39,9;116,4;1\n".encode("cp1252"))
+    traces = shoal.read_traces(tmp_path / "in", columns="user=@file")
+    assert traces.labels.to_pylist() == ["ann", "bob.smith", "jörg.a"]
+    (tmp_path / "in" / "eve.b.xlsx").write_bytes(sheet(["time", "lat", "lng"], [datetime(2012, 4, 3), 39.9, 116.4]))
+    assert shoal.read_traces(tmp_path / "in", columns="user=@file").labels.to_pylist()[2] == "eve.b"
+    assert shoal.read_traces(tmp_path / "in", columns="user=@folder").labels.to_pylist() == ["in"]
+    rows = pa.table({"time": [0], "lat": [1.0], "lng": [2.0]})
+    with pytest.raises(ColumnsNotFound, match="a table has no file"):
+        shoal.from_arrow(rows, columns="user=@file")
+
+
+def test_antennas_as_a_german_spreadsheet(tmp_path):
+    (tmp_path / "calls.csv").write_text(csv("a,2012-04-03 18:00:09,Köln", header="msisdn,time,cell_id"))
+    (tmp_path / "cells.csv").write_bytes("cell_id;Breite;Länge\nKöln;50,94;6,96 E\n".encode("cp1252"))
+    traces = shoal.read_traces(tmp_path / "calls.csv", cells=tmp_path / "cells.csv")
+    assert (traces.lat.tolist(), traces.lng.tolist()) == ([50.94], [6.96])

@@ -15,7 +15,6 @@ from shoal.errors import UnreadableFile
 from shoal.folders import private_folder
 from shoal.progress import SILENT
 from shoal.reading.forms import bringer_of_ending, bringer_of_scheme
-from shoal.reading.paths import stem
 from shoal.reading.sources import Source, expand, look_at
 from shoal.reading.texts import Repair, rewrite
 from shoal.stores.addresses import address_of, scheme_of, shown
@@ -76,7 +75,8 @@ class Arrivals:
 
     def _repaired(self, source: Source, path: Path) -> Source:
         """Return a text that was written anew, since the engine can't read it as it is."""
-        target = self._inside(path) / f"{stem(path.name)}{_text_ending(path.name)}"
+        name = path.stem if path.suffix.lower() in {".gz", ".zst"} else path.name
+        target = self._inside(path) / name
         with pa.input_stream(path, compression="detect") as stream:
             rewrite(stream, target, source.repair or Repair(), path.name)
         options = None if self.options is None else self.options.model_copy(update={"encoding": "utf-8"})
@@ -108,10 +108,6 @@ class Arrivals:
             raise UnreadableFile(f"{name}: can't be opened, or its compression is damaged") from None
         several = len(files) > 1 and scheme_of(source) is not None
         return [one for file in files for one in self._open(file, file.name if several else name, depth)]
-
-
-def _text_ending(name: str) -> str:
-    return next((ending for ending in (".tsv", ".plt", ".txt") if ending in name.lower()), ".csv")
 
 
 @contextmanager

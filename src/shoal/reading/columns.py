@@ -88,9 +88,9 @@ _CELL_FILE = {
 }
 _UNIT = re.compile(r".*[_(\[ ](ms|s)[)\]]?", re.IGNORECASE)
 _PLACES = (("lat", "lng"), ("geometry",), ("x", "y"), ("h3",), ("geohash",), ("cell",))
-_PLAIN = re.compile(r"(?:# ?)?[^\W\d][\w .()/:#-]{0,39}")
+_PLAIN = re.compile(r"#\d{1,5}|@file|@folder|(?:# ?)?[^\W\d][\w .()/:#-]{0,39}")
 _DATA = re.compile(r"\s*[+-]?[\d.][\d.,:eETZ/+ -]*", re.ASCII)
-_NUMBER = re.compile(r"[1-9]\d{0,4}")
+_NUMBER = re.compile(r"#?([1-9]\d{0,4})")
 FROM_PATH = ("@file", "@folder")
 
 
@@ -307,10 +307,11 @@ def _exact(name: str, names: Sequence[str], role: str, where: str) -> str:
 def number_of(name: str, names: Sequence[str]) -> int | None:
     """Return the position (from 0) of a column that is given by its number (from 1), or None.
 
-    >>> number_of("2", ["uid", "time"]), number_of("time", ["uid", "time"])
-    (1, None)
+    >>> number_of("2", ["uid", "time"]), number_of("#2", ["uid", "time"]), number_of("time", ["uid", "time"])
+    (1, 1, None)
     """
-    return int(name) - 1 if _NUMBER.fullmatch(name) and int(name) <= len(names) else None
+    found = _NUMBER.fullmatch(name)
+    return int(found[1]) - 1 if found and int(found[1]) <= len(names) else None
 
 
 def numbered(name: str, names: Sequence[str]) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from shoal.errors import ColumnsNotFound, InputError, TooLarge
 from shoal.reading.columns import FROM_PATH, Columns, find_cell_columns, find_columns, numbered
 from shoal.reading.dates import odd_sql, told_sql
+from shoal.reading.degrees import odd_number_sql
 from shoal.reading.engine import quoted, text_literal
 from shoal.reading.odd import PLAIN, Odd, Part, digits_sql, has_odd_numbers, joined_sql, not_plain_sql, survey_odd
 from shoal.reading.paths import path_sql, with_path
@@ -124,7 +125,7 @@ def load_cells(engine: Any, sources: Sequence[Source]) -> None:
     for source in sources:
         table, sql_names, types = _table(engine, [source])
         found = find_cell_columns(list(sql_names), name)
-        lat, lng = (_number(sql_names[found[r]], types[found[r]], r, name) for r in ("lat", "lng"))
+        lat, lng = (_degrees(sql_names[found[r]], types[found[r]], r, name) for r in ("lat", "lng"))
         identity = f"CAST({sql_names[found['id']]} AS VARCHAR)"
         parts.append(f"SELECT {identity} AS id, {lat} AS lat, {lng} AS lng FROM {table}")  # noqa: S608
     valid = "id IS NOT NULL AND abs(lat) <= 90 AND abs(lng) <= 180 AND lower(concat(lat, lng)) NOT LIKE '%nan%'"
@@ -272,6 +273,12 @@ def _number(column: str, kind: str, role: str, where: str) -> str:
     if base == "VARCHAR":
         return f"TRY_CAST({_text(column)} AS DOUBLE)"
     raise _wrong_type(role, kind, where)
+
+
+def _degrees(column: str, kind: str, role: str, where: str) -> str:
+    """Return SQL for degrees in a cells file, also with a decimal comma or a hemisphere."""
+    number = _number(column, kind, role, where)
+    return f"coalesce({number}, {odd_number_sql(_text(column), role)})" if _base_type(kind) == "VARCHAR" else number
 
 
 def _text(column: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from shoal.errors import ColumnsNotFound
@@ -10,21 +9,12 @@ from shoal.errors import ColumnsNotFound
 if TYPE_CHECKING:
     from shoal.reading.sources import Source
 
-__all__ = ["path_sql", "stem", "with_path"]
+__all__ = ["path_sql", "with_path"]
 
 _COLUMN = "shoal_path"
 _ENDINGS = (
     r"([.](sheet\d+|csv|tsv|txt|plt|dat|parquet|pq|arrow|feather|ipc|jsonl|ndjson|json|xlsx|gz|zst|bz2|xz|zip))+$"
 )
-
-
-def stem(name: str) -> str:
-    """Return the name of a file without the endings of kinds of files; other dots stay.
-
-    >>> stem("ann.smith.csv.gz"), stem("ann.sheet0.csv")
-    ('ann.smith', 'ann')
-    """
-    return re.sub(_ENDINGS, "", name, flags=re.IGNORECASE)
 
 
 def with_path(table: str, source: Source) -> str:

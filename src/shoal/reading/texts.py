@@ -136,7 +136,7 @@ def form_of(text: str, name: str, given: Mapping[str, str], *, whole: bool) -> F
         )
     repair = Repair(returns=returns, blanks=blanks) if returns or blanks else None
     if _is_headless(columns, given):
-        return Form(delimiter, tuple(str(i + 1) for i in range(len(columns))), skip, header=False, repair=repair)
+        return Form(delimiter, tuple(f"#{i + 1}" for i in range(len(columns))), skip, header=False, repair=repair)
     columns = _trailing(columns, lines, delimiter)
     return Form(delimiter, tuple(columns), skip, repair=repair)
 
