@@ -23,7 +23,7 @@ DOCS = Path(__file__).parent
 MADE = "<!-- The table below is made from the metrics' declarations by `python docs/reference.py`. -->"
 SHARED = ("Reading", "Running")  # panels that are the same for several commands
 GROUPS = {
-    "Read": ["read", "read_traces", "from_pandas", "from_polars", "from_arrow", "ReadOptions"],
+    "Read": ["read", "read_traces", "from_pandas", "from_polars", "from_geopandas", "from_arrow", "ReadOptions"],
     "Anonymize and publish": ["publish", "Published", "Run"],
     "Methods": ["methods", "Method", *(kind.__name__ for kind in METHODS.values())],
     "Verify": ["verify", "Verdict", "Claim"],

@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 
 from shoal.errors import InputError, NotVerified, SettingsError, ShoalError, TooFewUsers, TooLarge
 from shoal.pipeline import publish
+from shoal.reading import ReadOptions
 from shoal.run import LOCAL, Run
 from shoal.synth import synthesize
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CHECKS", "Nonconforming", "check_method"]
 
+_ONE = ReadOptions(confirm=("one-sample",))
 _SEED = 7
 # How far the memory of a run may be above its estimate: a factor, and what does not grow with people.
 _FACTOR, _SLACK_BYTES = 4, 1 << 22
@@ -98,7 +100,8 @@ def _publish(method: Method, table: pa.Table, folder: Path, run: Run = LOCAL) ->
     events = folder / "events.parquet"
     pq.write_table(table, events)
     (folder / "out").mkdir()
-    return publish(events, folder / "out" / "release.parquet", method, audit=folder / "out" / "audit.parquet", run=run)
+    out = folder / "out"
+    return publish(events, out / "release.parquet", method, audit=out / "audit.parquet", run=run, confirm="one-sample")
 
 
 def _declarations(method: Method, table: pa.Table) -> None:  # noqa: ARG001
@@ -221,10 +224,10 @@ def _memory(method: Method, table: pa.Table) -> None:
     _require(taken <= _FACTOR * estimate + _SLACK_BYTES, f"it takes {taken} bytes of memory, but estimates {estimate}")
     few = _one_sample_each(table)  # little to read, so that the method needs more than the reader
     try:
-        method.require(method.read(few))
+        method.require(method.read(few, options=_ONE))
     except (SettingsError, InputError):
         few = table
-    limit = Run(memory=max(1, method.estimate(method.read(few)).memory_bytes - 1))
+    limit = Run(memory=max(1, method.estimate(method.read(few, options=_ONE)).memory_bytes - 1))
     with _folder() as folder:
         try:
             _publish(method, few, folder, limit)

@@ -10,7 +10,7 @@ import pytest
 import shoal
 from tests.forked import TOUCH, Forked, forked
 
-FILES = ["audit.parquet", "release.parquet", "release.parquet.manifest.json"]
+FILES = ["audit.parquet", "release.parquet", "release.parquet.manifest.json", "release.parquet.run.json"]
 # Says that it works, and does not end before it is told to stop.
 WORK = """
 from shoal.cli import main

@@ -176,7 +176,7 @@ def test_two_runs_for_one_output(one_day, tmp_path, monkeypatch):
 
 
 def test_methods_without_parts_say_so(one_day, tmp_path):
-    with pytest.raises(SettingsError, match="--resume"):
+    with pytest.raises(SettingsError, match="`resume`"):
         publish(one_day, tmp_path / "r.parquet", KScale(k=2), resume=True)
     assert list(tmp_path.iterdir()) == []
 

@@ -138,7 +138,8 @@ def test_python_hears_of_long_compiling_once(monkeypatch, caplog):
     assert _BASE in caplog.messages[0]
 
 
-def test_kernels_that_call_others_end_after_them():
+def test_kernels_that_call_others_end_after_them(monkeypatch, tmp_path):
+    monkeypatch.setattr(module, "_cache_directory", lambda _: str(tmp_path))  # nothing is compiled yet
     heard = []
 
     @module.jit

@@ -90,7 +90,7 @@ def test_the_part_before_the_slash_is_the_kind_of_check():
         (
             "group-truth",
             {"share": 0.0416},
-            "Truth is of the weaker level `group`: of all pairs of a box and a member of its record, 4.2%",
+            "Truth is of the weaker level 'group': of all pairs of a box and a member of its record, 4.2%",
         ),
     ],
 )

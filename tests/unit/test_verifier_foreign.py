@@ -108,7 +108,7 @@ def test_what_are_no_boxes_is_said(covering, name, tmp_path):
 
 def test_a_grid_must_be_named_for_files(covering, tmp_path):
     events = write_events(PEOPLE, tmp_path / "events.parquet")
-    with pytest.raises(CannotCheck, match="--crs, --cell and --slot"):
+    with pytest.raises(CannotCheck, match="`crs`, `cell` and `slot`"):
         check(covering, tmp_path, name="other.csv", people=events)
     options = ReadOptions(crs=FRAME.crs, cell=100, slot=60)
     verdict = check(covering, tmp_path, name="other.csv", people=events, options=options)

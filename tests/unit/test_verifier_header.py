@@ -551,8 +551,8 @@ def test_the_larger_k_is_checked(k, header, asked, noted):
         (0, COVER, SettingsError, "at least 1"),
         (-1, UNCLAIMED, SettingsError, "at least 1"),
         *((k, COVER, SettingsError, "a whole number") for k in ("5", np.float64(5), 2.5, 2**31)),
-        (None, UNCLAIMED, CannotCheck, "for which k; give --k"),
-        (None, Claim("geo-indistinguishability", epsilon_per_m=0.1), CannotCheck, "for which k; give --k"),
+        (None, UNCLAIMED, CannotCheck, "for which k; give `k`"),
+        (None, Claim("geo-indistinguishability", epsilon_per_m=0.1), CannotCheck, "for which k; give `k`"),
     ],
     ids=range(8),
 )
@@ -602,7 +602,7 @@ def test_windows_of_what_length_are_checked(header, tau, epsilon, asked, noted):
     [
         *((COVER, tau, None, text) for tau, text in ((0, "at least one second"), (2**31, "at most 68 years"))),
         *((KTE_COVER, None, e, text) for e, text in ((0, "at least one second"), (2**31, "at most 68 years"))),
-        (COVER, None, 60, "--epsilon needs the length of the windows"),
+        (COVER, None, 60, "`epsilon` needs the length of the windows"),
         *((KTE_ANONYMITY, tau, None, "windows of another length") for tau in (59, 61)),
     ],
     ids=range(7),
@@ -661,7 +661,7 @@ def test_a_file_of_another_tool_is_opened_with_what_the_caller_says(tmp_path):
     opened, _ = opened_file(path, "events.csv", options=options, claim=KTE_SHARE, crs=FRAME.crs)
     assert opened.header == Header(Grid(FRAME.crs, 100, 60), KTE_SHARE, 2, 60, 90)
     for few in (None, ReadOptions(cell=100), ReadOptions(slot=60), ReadOptions()):
-        with pytest.raises(CannotCheck, match="on which grid it is; give --crs, --cell and --slot"):
+        with pytest.raises(CannotCheck, match="on which grid it is; give `crs`, `cell` and `slot`"):
             opened_file(path, "events.csv", options=few, crs=FRAME.crs)
     how = Given(original="events.csv", options=options)
     assert BoxSubject.foreign(Findings(), how).grid == Grid("EPSG:32650", 100, 60)
@@ -774,6 +774,19 @@ def book(**given):
     return Opened(**{"header": stated(COVER), "records": "records", **given})
 
 
+def three_records(people):
+    """Records that were published for so many people."""
+    three = {"unique": SimpleNamespace(counts=np.array([5, 1, 7])), "groups": np.array([0, 0, 2])}
+    weights = np.array([1, 1, people - 2])
+    return type("Catalogue", (), {**three, "weights": weights, "__len__": lambda _: 3})()
+
+
+def test_people_who_are_left_out_are_counted():
+    findings = findings_of(boxes._note_sizes, Crowd(), three_records(43), 4)
+    assert findings.figures["users_left_out"] == 7
+    assert findings.found == [("left-out", {"n": 7, "users": 50})]
+
+
 @pytest.mark.parametrize(
     ("outside", "rows", "noted"),
     [
@@ -784,9 +797,7 @@ def book(**given):
     ],
 )
 def test_sizes_are_noted(outside, rows, noted):
-    three = {"unique": SimpleNamespace(counts=np.array([5, 1, 7])), "groups": np.array([0, 0, 2])}
-    records = type("Catalogue", (), {**three, "__len__": lambda _: 3})()
-    findings = findings_of(boxes._note_sizes, Crowd(outside, rows), records, 4)
+    findings = findings_of(boxes._note_sizes, Crowd(outside, rows), three_records(50), 4)
     left_out = {"users_outside": outside, "rows_outside": rows}
     assert findings.figures == {"users": 50, "samples": 1000, **left_out, "records": 3, "boxes": 17, "k": 4}
     assert findings.found == noted
@@ -938,7 +949,7 @@ def test_cover_and_loss_are_told_apart_by_the_audit_only(claim, windows, failure
     if told:
         assert checked_claim(monkeypatch, claim, windows, said=5, failures=failures)
         return
-    with pytest.raises(CannotCheck, match="a missing sample may be a fault or not; give the audit file: --audit"):
+    with pytest.raises(CannotCheck, match="a missing sample may be a fault or not; give the audit file: `audit`"):
         checked_claim(monkeypatch, claim, windows, said=5, failures=failures)
 
 
@@ -1101,7 +1112,7 @@ def test_an_audit_given_goes_before_the_releases_own():
     assert without.not_checked == (NOT_CHECKED["file"], NOT_CHECKED["members"])
     lossy = replace(release, suppressed=1)
     assert verify(PEOPLE, lossy).failures == ("suppression",)
-    with pytest.raises(CannotCheck, match="give the audit file: --audit"):
+    with pytest.raises(CannotCheck, match="give the audit file: `audit`"):
         verify(PEOPLE, replace(lossy, members=None))
 
 

@@ -194,7 +194,7 @@ def test_cover_needs_everybody_at_once(tmp_path):
     path, audit = ring(PEOPLE, K).write(tmp_path)
     options, little = READING, taken(path, None) + ROOMS[-1]
     assert verify(events, path, audit=audit, options=options, run=Run(memory=200_000)).ok
-    with pytest.raises(TooLarge, match="--memory"):
+    with pytest.raises(TooLarge, match="`memory`"):
         verify(events, path, audit=audit, options=options, run=Run(memory=little))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(crowd, "_READING", 0.01)

@@ -78,7 +78,7 @@ def test_slots_are_whole_and_start_at_the_epoch():
 @pytest.mark.parametrize(
     ("crs", "message"),
     [
-        (None, "degrees can't be put on a grid without geography; give the release's CRS: --crs"),
+        (None, "degrees can't be put on a grid without geography; give the release's CRS: `crs`"),
         ("EPSG:999999", "the CRS of the release is not one that pyproj knows"),
         *((f"EPSG:{n}", "the CRS of the release is not a projected one in metres") for n in (4326, 4978, 2263)),
     ],
@@ -1170,7 +1170,7 @@ def test_parts_make_a_whole(parts):
     with pytest.raises(TooLarge) as caught:
         crowd_of_parts(PARTS[:parts], kept=False).whole()
     assert str(caught.value) == (
-        "this claim is checked with everybody at once, who do not fit into memory; allow more (--memory), "
+        "this claim is checked with everybody at once, who do not fit into memory; allow more (`memory`), "
         "or check fewer users at a time"
     )
 

@@ -810,5 +810,5 @@ def test_pieces_of_groups_where_suppression_is_stated(monkeypatch):
         assert findings.figures == {"groups": 2, "min_group": 2}
     for people, size in ways(LOST):
         monkeypatch.setattr(identical, "_USERS", size)
-        with pytest.raises(CannotCheck, match="--audit"):
+        with pytest.raises(CannotCheck, match="`audit`"):
             check_identical(Findings(), people, records, 2, stated=4, level="group")

@@ -317,7 +317,7 @@ def test_suppressed_samples_must_be_stated_and_need_the_audit(tmp_path):
     assert verdict.ok, verdict.messages
     assert verdict.figures["suppressed_samples"] == 1
     assert verify(draft.people, path, audit=audit, suppressed=2).codes == ("suppression/not-as-stated",)
-    with pytest.raises(CannotCheck, match="--audit"):
+    with pytest.raises(CannotCheck, match="`audit`"):
         verify(draft.people, path)
 
 

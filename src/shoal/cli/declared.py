@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args, get_origin
@@ -42,7 +43,12 @@ class Declared(NamedTuple):
 
 @cache
 def declared() -> Declared:
-    """Return the flags as the file has them."""
+    """Return the flags as the file has them; as the declarations have them, if these were imported already.
+
+    Whoever registers a method of their own imports them.
+    """
+    if "shoal.methods" in sys.modules:
+        return derived()
     table = json.loads(_FILE.read_text(encoding="utf-8"))
     groups: dict[str, dict[str, Flag]] = {}
     for group, name, *flag in table["flags"]:

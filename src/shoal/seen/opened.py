@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from os import PathLike
 from typing import TYPE_CHECKING, Any, Protocol
 
 from shoal.claim import Claim
@@ -97,8 +96,6 @@ def open_release(release: str | Path | Release) -> SeenRelease:
     """
     if isinstance(release, Release):
         return _InMemory(release)
-    if not isinstance(release, str | PathLike):
-        raise CannotCheck("the release is neither a file nor a Release; the original comes first, then the release")
     file = open_release_file(release)
     return _InFile(file, read_manifest(file.path))
 

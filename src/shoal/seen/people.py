@@ -45,11 +45,11 @@ class Crowd:
     labels: Any
     counts: NDArray[np.int64]
     first: NDArray[np.int64]
-    span: tuple[int, int]
     read: Callable[[], Iterable[Original]]
     kept: bool = True
     outside: dict[str, int] = field(default_factory=dict)
     rows_outside: dict[str, int] = field(default_factory=dict)
+    span: tuple[int, int] = (0, 0)
 
     def __len__(self) -> int:
         return len(self.counts)
@@ -136,7 +136,7 @@ def crowd_of(people: Original) -> Crowd:
     >>> len(crowd_of(Original(pa.array(["ann"]), np.array([0, 2]), ids, ids, ids)))
     1
     """
-    return Crowd(people.labels, people.counts, _first(people), _span(people), lambda: [people])
+    return Crowd(people.labels, people.counts, _first(people), lambda: [people], span=_span(people))
 
 
 def _gather(parts: Any, place: Callable[[Events], Original], *, keep: bool) -> Crowd:
@@ -159,11 +159,11 @@ def _gather(parts: Any, place: Callable[[Events], Original], *, keep: bool) -> C
         pa.concat_arrays(labels),
         np.concatenate(counts),
         np.concatenate(first),
-        (min(first for first, _ in spans), max(last for _, last in spans)),
         (lambda: kept) if keep else (lambda: map(place, parts)),
         keep,
         _positive(outside),
         _positive(rows_outside),
+        (min(first for first, _ in spans), max(last for _, last in spans)),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 from contextlib import contextmanager
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,8 @@ def brought(release: str | Path | Release, run: Run) -> Iterator[Path | Release]
 
     Raises CannotCheck if it is not there or can't be read. A file or a release in memory is yielded as it is.
     """
+    if not isinstance(release, str | PathLike | Release):
+        raise CannotCheck("the release is neither a file nor a Release; the original comes first, then the release")
     address = address_of(release)
     if address is None:
         yield release if isinstance(release, Release) else Path(release)
