@@ -29,9 +29,18 @@ newest() {
 
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-[ -n "$(newest)" ] || timeout 120 $root apt-get update -qq >"$log" 2>&1
-package=$(newest)
-[ -n "$package" ] || later "apt knows no postgresql-…-postgis-3"
-timeout 600 $root DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends \
-    "${package%-postgis-3}" "$package" >>"$log" 2>&1
+
+update() {
+    timeout 120 $root apt-get update -qq >"$log" 2>&1
+}
+
+install() {
+    package=$(newest)
+    [ -n "$package" ] || later "apt knows no postgresql-…-postgis-3"
+    timeout 600 $root DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends \
+        "${package%-postgis-3}" "$package" >>"$log" 2>&1
+}
+
+[ -n "$(newest)" ] || update
+install || { update && install; }  # lists of packages grow old
 there || { tail -n 5 "$log" >&2; later "the installation failed"; }
