@@ -2,6 +2,8 @@
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
 import pytest
 
 import shoal
@@ -36,6 +38,22 @@ def test_a_column_that_numbers_rows_is_not_taken_as_people(read, memory, repeate
     with pytest.raises(Implausible, match=r"column uid .*`columns=\"user=…\"`.*`confirm=\"one-sample\"`"):
         read(rows, run=Run(memory=memory))
     assert len(read(rows, run=Run(memory=memory), confirm="one-sample").labels) == 200 - repeated
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_numbers_of_rows_that_begin_anew_in_each_file_are_not_people(tmp_path, kind):
+    """The number 7 of seven files is seven people, who would be one; a person in each file once is confirmed."""
+    lng, lat = around(NEW_YORK, 60)
+    for day in range(5):
+        rows = table(lng, lat, users=np.arange(60), time=np.arange(60) * 600 + (20_000 + day) * DAY)
+        rows = rows.append_column("person", pa.array(np.arange(60) % 12))
+        path = tmp_path / f"{day}.{kind}"
+        pa_csv.write_csv(rows, path) if kind == "csv" else pq.write_table(rows, path)
+    with pytest.raises(Implausible, match=r"column uid stands twice in one file.*`confirm=\"one-sample\"`"):
+        shoal.read(tmp_path, columns="user=uid")
+    assert len(shoal.read(tmp_path, columns="user=uid", confirm="one-sample")) == 60
+    assert len(shoal.read(tmp_path, columns="user=person")) == 12
+    assert len(shoal.read([tmp_path / f"{day}.{kind}" for day in (0, 1)], columns="user=person")) == 12
 
 
 def test_people_with_several_samples_each_are_nothing_odd():

@@ -134,6 +134,27 @@ def test_the_record_of_another_release_is_not_used(copy):
         shoal.verify(events, copy / "p.parquet", audit=copy / "pa.parquet")
 
 
+def test_an_audit_of_another_release_is_suspected(copy):
+    """The release was made anew without an audit: the old audit and run record are still there."""
+    shoal.publish(copy / "e.parquet", copy / "r.parquet", shoal.KScale(k=2), tz=TZ, min_samples=3, overwrite=True)
+    verdict = shoal.verify(copy / "e.parquet", copy / "r.parquet", audit=copy / "a.parquet", tz=TZ, min_samples=3)
+    assert not verdict.ok
+    said = " ".join(verdict.messages)
+    assert "So is probably the audit file" in said
+    assert "No run record was found" not in said
+    with pytest.raises(CannotCheck, match="gone.parquet: there is no such audit file"):
+        shoal.verify(copy / "e.parquet", copy / "r.parquet", audit=copy / "gone.parquet")
+
+
+def test_a_wrong_column_is_suspected(copy):
+    table = pq.read_table(copy / "e.parquet")
+    numbered = table.append_column("row", pa.array(range(table.num_rows)))
+    pq.write_table(numbered, copy / "e.parquet")
+    verdict = shoal.verify(copy / "e.parquet", copy / "r.parquet", columns="user=row", min_samples=0)
+    assert not verdict.ok
+    assert "perhaps another column is the user" in " ".join(verdict.messages)
+
+
 def test_without_a_manifest_the_file_itself_is_compared(copy):
     (copy / "r.parquet.manifest.json").unlink()
     found = recorded_reading("e", copy / "r.parquet", None)

@@ -296,6 +296,7 @@ def _failed(tokens: list[str], error: BaseException) -> int:
         kind, message = "SettingsError", error.as_flags()
     elif isinstance(error, CycloptsError):
         kind, message = "SettingsError", f"{' '.join(message.split())} See shoal --help."
+        message = message.replace("multiple times.", "several times; give it once, with commas between the values.")
     elif isinstance(error, MemoryError):
         kind, message = "TooLarge", "memory ran out; use a larger machine or fewer rows (--period, --bbox)"
     elif isinstance(error, SystemExit):

@@ -215,6 +215,9 @@ def _show(target: Target | None, outcomes: list[Outcome]) -> None:
         show(f"Promised: {target.claim}. {target.claim.promise}")
     if target is not None and target.promise is not None:
         show(f"A guess among {target.k} people is right in {percent(target.promise)} of cases.")
+    if target is None:
+        show("Nobody is hidden among others here. Somebody who knows a few points of a person can find that person, as")
+        show("in raw data. What follows is only how many of the places where people stay an adversary still finds.")
     for one in outcomes:
         show()
         show(f"{one.attack}: {one.victims:,} victims; the adversary knows {ATTACKS[one.attack].knows}.")

@@ -27,7 +27,7 @@ _MAX_SUPPRESSED = 0.2  # as `shoal.verifier` has it; a test compares them
 _CHECKS = {
     "integrity": "the file is the one that its manifest describes",
     "leaks": "no column, value or numbering reveals more than the rows do",
-    "truth": "records are well formed; with the audit file, every record is true of everyone in it",
+    "truth": "records are well formed",
     "audit": "the audit file names everybody once",
     "suppression": "what was left out is left out everywhere, and the stated number is right",
     "identical": "records are identical in groups",
@@ -115,7 +115,9 @@ def show_page(verdict: Verdict, name: str, asked: list[str]) -> None:
         _section("Shown", [f"{verdict.shown}.", verdict.shown.promise])
     _section("Does not hold", verdict.problems, bullet=True)
     _section("Codes, as in the page on findings", [", ".join(verdict.codes)] if verdict.codes else [])
-    _section("Found right", [f"{kind}: {_CHECKS.get(kind, kind)}." for kind in verdict.right], bullet=True)
+    true = ", and every record is true of everyone in it, by the audit file" if "audit" in verdict.right else ""
+    said = {**_CHECKS, "truth": _CHECKS["truth"] + true}
+    _section("Found right", [f"{kind}: {said.get(kind, kind)}." for kind in verdict.right], bullet=True)
     _section("Not checked", [f"{what}." for what in verdict.not_checked], bullet=True)
     _section("Found", _found(verdict.figures), bullet=True)
     notes = [message for message in verdict.messages if message not in verdict.problems]

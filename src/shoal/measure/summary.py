@@ -5,15 +5,26 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from shoal.trajectories import Trajectories
 
 __all__ = ["summary"]
 
 
+def _local_days(seconds: NDArray[np.int64], tz: str) -> tuple[int, int]:
+    """Return the local days, since 1970, of the first and the last second."""
+    instants = pa.array(seconds * 1000).cast(pa.timestamp("ms", "UTC")).cast(pa.timestamp("ms", tz))
+    first, last = (pc.local_timestamp(instants).cast(pa.int64()).to_numpy() // 86_400_000).tolist()
+    return first, last
+
+
 def summary(people: Trajectories) -> dict[str, Any]:
-    """Return users, samples, sampling, period (whole days) and area (whole kilometres, tenths of a degree).
+    """Return users, samples, sampling, period (whole local days) and area (whole kilometres, tenths of a degree).
 
     >>> import shoal
     >>> figures = summary(shoal.from_arrow(shoal.synthesize(users=20, days=2, seed=1)))
@@ -22,7 +33,7 @@ def summary(people: Trajectories) -> dict[str, Any]:
     """
     frame = people.frame
     seconds = frame.epoch_s(np.array([people.t.min(), people.t.max()]))
-    first_day, last_day = (seconds // 86_400).tolist()
+    first_day, last_day = _local_days(seconds, frame.tz)
     half = frame.cell_m / 2
     west, east = people.x.min() * frame.cell_m + half, people.x.max() * frame.cell_m + half
     south, north = people.y.min() * frame.cell_m + half, people.y.max() * frame.cell_m + half

@@ -38,5 +38,6 @@ def make_method(name: str, settings: dict[str, Any]) -> Method:
         known = ", ".join(map(flag_of, chosen.model_fields)) or "none"
         raise SettingsError(
             f"the method {name} has no setting {', '.join(map(flag_of, unknown))}; its settings are: {known}"
+            + (". It does not hide people among k others" if "k" in unknown else "")
         )
     return chosen(**settings)

@@ -67,8 +67,9 @@ class Account:
     `dropped` says how many rows each rule took, in the order in which rules are applied, `users_dropped` how
     many people are out because no row was left or the screening took them; only rules that fired are there.
     `columns` says which column became what. `people` counts all people in the input, `single` those with one row only.
-    `naive` says that times without a zone were read. `notes` are messages to show once, and `read` is what the run
-    record says of the reading options. An account holds counts and column names, no value of the data.
+    `renumbered` says that no user has two rows in one file, `naive` that times without a zone were read. `notes` are
+    messages to show once, and `read` is what the run record says of the reading options. An account holds counts and
+    column names, no value of the data.
     """
 
     rows_read: int
@@ -79,6 +80,7 @@ class Account:
     people: int = 0
     single: int = 0
     naive: bool = False
+    renumbered: bool = False
     read: dict[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 

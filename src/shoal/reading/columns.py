@@ -258,6 +258,8 @@ class _Wanted:
             ]
             typed = ",".join(f"{role}={'…' if role in unclear else printable(self.found[role])}" for role in roles)
             said.append(f'the columns are: {", ".join(_shown(self.names))}; name them one by one: `columns="{typed}"`')
+        if any("time" in roles for _, roles in self.missing):
+            said.append('if date and time are in two columns: `columns="date=…,time=…"`')
         if any("user" in roles for _, roles in self.missing):
             said.append('if each file or folder is one user: `columns="user=@file"` or `columns="user=@folder"`')
         if "user" in unclear and any(map(is_trip, self.names)):

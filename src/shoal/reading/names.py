@@ -109,8 +109,14 @@ TIMES = _words("""
     tijdstempel data_czas znacznik_czasu data_godzina zaman tarih_saat zaman_damgasi датавремя дата_время время
     дата_и_время الوقت التاريخ_والوقت 时间 时间戳 日期时间 時間 日時 時刻 タイムスタンプ 시간 일시 시각
 """)
-CLOCKS = _words("hour_minute uhrzeit heure hora ora tijd czas godzina saat час local_time time_of_day tod")
-DATES = _words("date datum fecha data tarih дата التاريخ 日期 日付 날짜 day_date")
+CLOCKS = _words("""
+    hour_minute call_time trip_time fix_time uhrzeit heure hora ora tijd czas godzina saat час local_time time_of_day
+    tod
+""")
+DATES = _words("""
+    date datum fecha data tarih дата التاريخ 日期 日付 날짜 day_date call_date event_date trip_date fix_date
+    start_date
+""")
 LATITUDES = _words("""
     breite breitengrad geo_breite geographische_breite latitud latitudine breedtegraad szerokosc
     szerokosc_geograficzna enlem широта خط_العرض 纬度 緯度 위도 geo_lat gps_lat gps_latitude location_lat position_lat

@@ -23,17 +23,18 @@ from shoal.reading.sources import MAX_COLUMNS, Source
 from shoal.reading.times import LOCAL, NUMBER, ZONED, days_sql, kind_sql, number_sql, text_sql
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from shoal.reading.codes import CentresOf
     from shoal.reading.geometry import PointsOf
     from shoal.reading.options import ReadOptions
 
-__all__ = ["Parsed", "load_cells", "parse", "rejected_rows"]
+__all__ = ["Parsed", "load_cells", "parse", "rejected_rows", "rows_and_users"]
 
 _INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
 _NUMBERS = _INTEGERS | {"UBIGINT", "HUGEINT", "UHUGEINT", "FLOAT", "DOUBLE"}
 _NAIVE = {"TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "DATE"}
+_CLOCKS = {"TIME", "TIME WITH TIME ZONE"}  # DuckDB 1.5 sees the second in a Parquet file that Arrow wrote
 _AWARE = {"TIMESTAMP WITH TIME ZONE", "TIMESTAMP_NS WITH TIME ZONE"}
 _TEXT = {"VARCHAR", "UUID"}
 _ONE_KIND = {str(kind) for kind in (LOCAL, NUMBER, ZONED)}
@@ -158,17 +159,41 @@ def _encoding_note(engine: Any, sources: Sequence[Source]) -> list[str]:
     return ['some lines are not UTF-8 and were dropped; if that is wrong, give the encoding, e.g. `encoding="cp1252"`']
 
 
-def _group(engine: Any, files: list[Source], options: ReadOptions, number: int) -> _Group:
-    table, sql_names, types = _table(engine, files)
-    geo, name = files[0].geo, files[0].name
-    every = files[0].columns or tuple(sql_names)  # also columns whose names stand twice
-    columns = find_columns(
+def rows_and_users(engine: Any, sources: Sequence[Source], options: ReadOptions) -> tuple[int, int]:
+    """Return the sums, over the files, of the rows that have a user and of the users in each file.
+
+    Both are 0 if the users are told by the names of files. The files are read once more.
+    """
+    rows = users = 0
+    for source in sources:
+        table, sql_names, types = _table(engine, [source])
+        column = _columns_of(source, sql_names, options).of["user"]
+        if column in FROM_PATH:
+            return 0, 0
+        label = _user(sql_names[column], types[column], source.name, text=True)
+        counted = f"SELECT count(u), count(DISTINCT u) FROM (SELECT {label} AS u FROM {table})"  # noqa: S608
+        ((of_file, apart),) = engine.execute(counted).fetchall()
+        rows, users = rows + of_file, users + apart
+    return rows, users
+
+
+def _columns_of(source: Source, sql_names: Mapping[str, str], options: ReadOptions) -> Columns:
+    """Return the columns to read of files like this one."""
+    every = source.columns or tuple(sql_names)  # also columns whose names stand twice
+    geo = source.geo
+    return find_columns(
         list(sql_names),
         {role: numbered(column, every) for role, column in options.columns.items()},
-        name,
+        source.name,
         has_cells=options.cells is not None,
         geometry=geo.column if geo is not None and geo.column in sql_names else None,
     )
+
+
+def _group(engine: Any, files: list[Source], options: ReadOptions, number: int) -> _Group:
+    table, sql_names, types = _table(engine, files)
+    geo, name = files[0].geo, files[0].name
+    columns = _columns_of(files[0], sql_names, options)
     texts = {}
     if columns.of["user"] in FROM_PATH:
         table, texts["user"] = with_path(table, files[0]), path_sql(columns.of["user"])
@@ -316,8 +341,8 @@ def _time(group: _Group, options: ReadOptions, where: str) -> tuple[str, str, st
         text = digits_sql(column)
     elif base == "VARCHAR":
         text = f"CASE WHEN prefix({column}, ' ') THEN ltrim({column}) ELSE {_text(column)} END"
-    elif base == "TIME" and has_date:
-        text = f"CAST({column} AS VARCHAR)"
+    elif base in _CLOCKS and has_date:
+        text = f"CAST(CAST({column} AS TIME) AS VARCHAR)"
     else:
         raise _wrong_type("time", type_, where)
     if has_date:

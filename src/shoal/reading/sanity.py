@@ -33,6 +33,10 @@ _HERE, _THERE = 0.1, 0.9  # at most, at least this share of places is where peop
 _STRAY = 0.01  # a smaller share of rows apart from the rest are strays
 _APART = 2  # whole degrees without rows between strays and the rest
 _APART_DAYS = 90
+_WHO = (
+    'Name the column that says who it is, `columns="user=…"`; '
+    'if people really have one sample each (or one in each file), `confirm="one-sample"`'
+)
 
 
 def require_sane(account: Account, spread: Spread, options: ReadOptions) -> Account:
@@ -57,14 +61,20 @@ def warn_of_naive_times(account: Account, options: ReadOptions) -> None:
 
 
 def _require_samples(account: Account) -> None:
-    if account.people < _FEW or account.single < _SINGLE * account.people:
+    if account.people < _FEW:
         return
     user = account.columns.get("user", "user")
+    if account.renumbered:
+        raise Implausible(
+            f"no value of column {user} stands twice in one file: it seems to number the rows of each file, not "
+            f"people, and rows of different people would become one. {_WHO}"
+        )
+    if account.single < _SINGLE * account.people:
+        return
     share = "every" if account.single == account.people else f"{account.single / account.people:.0%} of all"
     raise Implausible(
         f"{share} value of column {user} stands in one row only: it seems to number rows, not people, who would then "
-        'be hidden among their own rows. Name the column that says who it is, `columns="user=…"`; '
-        'if most people really have one sample, `confirm="one-sample"`'
+        f"be hidden among their own rows. {_WHO}"
     )
 
 

@@ -33,7 +33,7 @@ from shoal.reading.arrivals import Arrivals, arrivals
 from shoal.reading.columns import printable
 from shoal.reading.engine import batches, open_engine
 from shoal.reading.geometry import geo_of_schema
-from shoal.reading.parse import Parsed, load_cells, parse, rejected_rows
+from shoal.reading.parse import Parsed, load_cells, parse, rejected_rows, rows_and_users
 from shoal.reading.places import DECODED, how_to_swap, no_points, places_notes
 from shoal.reading.rules import KEPT, Rows, Rules, in_box, judge
 from shoal.reading.sources import Source
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 __all__ = ["Input", "OpenRows", "finish", "kept_rows", "open_rows"]
 
 BATCH = 1 << 17
+_UNIQUE = 0.99  # a larger share of labels that differ within a file means that they number its rows
 _SWAPPED = 0.2  # a larger share of rows with impossible latitude and possible longitude is not an accident
 _STRICT = {BAD_ROW, BAD_USER, BAD_TIME, BAD_YEAR, BAD_PLACE, BAD_RANGE, BAD_ZERO, BAD_CELL}
 _ROLES = {BAD_USER: ("user",), BAD_TIME: ("time", "day", "slot"), BAD_YEAR: ("time", "day", "slot")}
@@ -84,6 +85,7 @@ class _Inside:
     tally: _Tally
     memory: int
     work_dir: Path | None
+    renumbered: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,9 +139,11 @@ def open_rows(
             labels, counts, total = _load_labels(engine, parsed)
             tally = _Tally()
             tally.codes[0] = rejected_rows(engine, sources)
+            renumbered = _renumbered(engine, sources, options, counts)
         check(total)
         cell_m = options.cell if parsed.place == "metres" and options.crs is None else None
-        inside = _Inside(source, sources, cells, options, parsed, rules, engine, tally, memory, work_dir)
+        limits = (memory, work_dir)
+        inside = _Inside(source, sources, cells, options, parsed, rules, engine, tally, *limits, renumbered)
         yield OpenRows(labels, counts, total, np.zeros(len(labels), dtype=np.bool_), cell_m, inside)
 
 
@@ -171,6 +175,7 @@ def finish(rows: OpenRows) -> tuple[pa.Array, Account]:
         people=len(rows.counts),
         single=int((rows.counts == 1).sum()),
         naive=LOCAL in tally.kinds,
+        renumbered=inside.renumbered,
         read=inside.options.to_record(),
     )
     if account.kept_rows == 0:
@@ -204,7 +209,8 @@ def _open(
     paths = [s.path for s in (*sources, *cells) if s.path is not None]
     with open_engine(paths, threads=threads, work_dir=work_dir, ordered=ordered, memory=memory) as engine:
         if isinstance(source, pa.Table):
-            engine.register("input", source)
+            # Without the metadata of columns, which DuckDB 1.5 takes for types of its own (GeoArrow).
+            engine.register("input", pa.Table.from_arrays(source.columns, source.column_names))
         load_cells(engine, cells)
         yield engine
 
@@ -232,6 +238,17 @@ def _load_labels(engine: Any, parsed: Parsed) -> tuple[pa.Array, NDArray[np.int6
     (total,) = engine.execute(f"SELECT count(*) FROM ({parsed.sql})").fetchall()[0]  # noqa: S608
     names, counts = (labels.column(i).combine_chunks() for i in range(2))
     return names, from_arrow_array(counts), int(total)
+
+
+def _renumbered(engine: Any, sources: Sequence[Source], options: ReadOptions, counts: NDArray[np.int64]) -> bool:
+    """Return whether users are (nearly) unique within each file, as numbers of rows that begin anew in each file.
+
+    Files are looked at one by one only if no user has more rows than there are files, which is so for hardly any data.
+    """
+    if len(sources) < 2 or len(counts) == 0 or counts.max() > len(sources):
+        return False
+    rows, users = rows_and_users(engine, sources, options)
+    return rows > 0 and users > _UNIQUE * rows
 
 
 def _stream(

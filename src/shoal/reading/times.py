@@ -11,9 +11,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from difflib import get_close_matches
 from functools import lru_cache
 from typing import TYPE_CHECKING
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, available_timezones
 
 import numpy as np
 
@@ -108,7 +109,9 @@ def zone_name(text: str) -> str:
     try:
         ZoneInfo(text)
     except (KeyError, OSError, ValueError):
-        raise ValueError("the time zone is not known; give a name such as Africa/Dakar, or +02:00, or UTC") from None
+        near = get_close_matches(text, available_timezones(), n=1)
+        said = f"did you mean {near[0]}?" if near else "give a name such as Africa/Dakar, or +02:00, or UTC"
+        raise ValueError(f"the time zone is not known; {said}") from None
     return text
 
 

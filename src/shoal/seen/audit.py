@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,8 +17,6 @@ from shoal.errors import CannotCheck
 from shoal.seen.arrays import distinct, fresh, spread
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from numpy.typing import NDArray
 
     from shoal.release import Release
@@ -209,6 +208,10 @@ def audit_rows(audit: str | Path | pa.Table) -> pa.Table:
             return pa_csv.read_csv(audit, convert_options=pa_csv.ConvertOptions(column_types=types))
         with pq.ParquetFile(audit) as file:
             return file.read()
+    except FileNotFoundError:
+        raise CannotCheck(
+            f"{Path(str(audit)).name}: there is no such audit file; give the file that `audit` wrote"
+        ) from None
     except (OSError, UnicodeError, pa.ArrowException):
         raise CannotCheck("the audit file can't be read; give the file that `audit` wrote") from None
 

@@ -135,6 +135,10 @@ NOTES = {
     "options-recorded": "Reading options that were not given come from the run record {file}: {names}.",
     "options-differ": "The run record {file} says that the release was made with other reading options: {names}. The "
     "given ones were used.",
+    "audit-of-another": "The run record beside is of another release. So is probably the audit file: give the one "
+    "that was written with this release.",
+    "one-sample-each": "Almost everybody in the original has one sample: perhaps another column is the user, or this is "
+    "not the original.",
     "record-of-another": "{file} is the run record of another release; it was not used.",
     "options-missing": "No run record was found. If the release was made with reading options (`tz`, `min_samples`, "
     "`period` …), give the same, or the run record: `run_record`.",

@@ -15,6 +15,7 @@ from shoal.lists import offsets_of
 from shoal.memory import available_bytes
 from shoal.seen.arrays import fresh
 from shoal.seen.grid import Grid
+from shoal.seen.recorded import unreadable
 from shoal.seen.track import Track
 from shoal.traces import Traces
 
@@ -75,7 +76,7 @@ def open_fixes(
             made = (_of_events(part, chosen, first_ms, whole=whole, keep=keep) for part in events)
             parts, spilled = _spilled(made, run) if spill and events.spread else (list(made), [])
     except InputError as error:
-        raise CannotCheck(f"the original can't be read: {error}") from None
+        raise CannotCheck(unreadable(error)) from None
     return _joined(parts, spilled, dict(account.users_dropped), dict(account.dropped))
 
 

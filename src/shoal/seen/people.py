@@ -12,6 +12,7 @@ import pyarrow as pa
 from shoal.errors import CannotCheck, InputError, TooLarge
 from shoal.memory import available_bytes
 from shoal.seen.original import Original, from_events, from_trajectories
+from shoal.seen.recorded import unreadable
 from shoal.trajectories import Trajectories
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ def open_crowd(
             kept = parts.rows * _SAMPLE_BYTES <= room * _KEEPING
             crowd = _gather(parts, place, keep=kept)
         except InputError as error:
-            raise CannotCheck(f"the original can't be read: {error}") from None
+            raise CannotCheck(unreadable(error)) from None
         if kept:
             reading.close()  # the rows are not needed any more
         yield crowd

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal.errors import CannotCheck, SettingsError
+from shoal.errors import CannotCheck, ColumnsNotFound, InputError, SettingsError
 from shoal.names import flag_of
 from shoal.release import Release
 from shoal.seen.findings import Findings
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from shoal.reading.options import ReadOptions
 
-__all__ = ["Recorded", "recorded_reading"]
+__all__ = ["Recorded", "recorded_reading", "unreadable"]
 
 _ENDING = ".run.json"
 _MOST = 1 << 24  # bytes; a run record has some kilobytes
@@ -49,7 +49,12 @@ class Recorded:
     @property
     def unsaid(self) -> bool:
         """Whether nobody said how the original is to be read."""
-        return self.file is None and not self.in_memory and not (self.options and self.options.model_fields_set)
+        return (
+            self.file is None
+            and self.strange is None
+            and not self.in_memory
+            and not (self.options and self.options.model_fields_set)
+        )
 
     def note(self, findings: Findings) -> None:
         """Note where the options come from, unless they are just as given."""
@@ -120,6 +125,12 @@ def recorded_reading(
             raise CannotCheck(f"{file.name} is the run record of another release; give the one written with this one")
         return Recorded(options=options, strange=file.name)
     return _merged(file.name, found, options)
+
+
+def unreadable(error: InputError) -> str:
+    """Return what to say if the original can't be read: the run record may know how it was read."""
+    known = "; the run record knows how it was read for the release: `run_record`"
+    return f"the original can't be read: {error}{known if isinstance(error, ColumnsNotFound) else ''}"
 
 
 def _beside(release: Path, audit: str | Path | pa.Table | None) -> Path | None:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MAX_SUPPRESSED", "verify"]
 
+_FEW, _SINGLE = 10, 1.1  # of fewer people nothing is said; more samples each are nothing odd
 MAX_SUPPRESSED = 0.2  # the largest share of samples that may be left out
 _SUBJECTS: dict[str, type[Subject[Any]]] = {"boxes": BoxSubject, "points": PointSubject}
 
@@ -129,6 +130,11 @@ def _verdict(release: Path | Release, given: Given, asked: Asked, recorded: Reco
 
 def _note_options(findings: Findings, case: Subject[Any], recorded: Recorded) -> None:
     """Say that reading options may be what is wrong, after a failure, where nobody said which were used."""
+    figures = findings.figures
+    if figures.get("users", 0) >= _FEW and figures["samples"] <= _SINGLE * figures["users"]:
+        findings.note("one-sample-each")
+    if recorded.strange is not None and case.asked.audit is not None:
+        findings.note("audit-of-another")
     hours = recorded.apart(*case.spans())
     if hours is not None:
         findings.note("shifted", hours=hours)
