@@ -142,7 +142,7 @@ def test_an_audit_of_another_release_is_suspected(copy):
     said = " ".join(verdict.messages)
     assert "So is probably the audit file" in said
     assert "No run record was found" not in said
-    with pytest.raises(CannotCheck, match="gone.parquet: there is no such audit file"):
+    with pytest.raises(CannotCheck, match=r"gone\.parquet: there is no such audit file"):
         shoal.verify(copy / "e.parquet", copy / "r.parquet", audit=copy / "gone.parquet")
 
 

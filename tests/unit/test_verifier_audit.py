@@ -397,7 +397,7 @@ def test_an_audit_is_read_from_files(tmp_path):
     (tmp_path / "broken.csv").write_text("record,owner,member\nx,y,z\n")
     for name in ("broken.parquet", "broken.csv", "missing.csv"):
         with pytest.raises(
-            CannotCheck, match="(can't be read|there is no such audit file); give the file that `audit` wrote"
+            CannotCheck, match=r"(can't be read|there is no such audit file); give the file that `audit` wrote"
         ):
             read(tmp_path / name, people)
 

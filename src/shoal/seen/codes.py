@@ -137,8 +137,8 @@ NOTES = {
     "given ones were used.",
     "audit-of-another": "The run record beside is of another release. So is probably the audit file: give the one "
     "that was written with this release.",
-    "one-sample-each": "Almost everybody in the original has one sample: perhaps another column is the user, or this is "
-    "not the original.",
+    "one-sample-each": "Almost everybody in the original has one sample: perhaps another column is the user, or this "
+    "is not the original.",
     "record-of-another": "{file} is the run record of another release; it was not used.",
     "options-missing": "No run record was found. If the release was made with reading options (`tz`, `min_samples`, "
     "`period` …), give the same, or the run record: `run_record`.",
