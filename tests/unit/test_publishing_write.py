@@ -288,3 +288,13 @@ def test_a_changed_file_is_no_release(release, tmp_path):
     manifest_path(path).unlink()
     with pytest.raises(UnreadableFile, match="missing"):
         shoal.read_release(path)
+
+
+@pytest.mark.parametrize("method", [shoal.Shoal(k=2), shoal.KScale(k=2), shoal.Uniform(), shoal.Promesse(step=500)])
+def test_with_a_seed_only_k_anonymity_is_still_claimed(method, events, tmp_path):
+    """As docs/promise.md and the help of --seed say."""
+    people = method.read(events)
+    published = method.anonymize(people, seed=1).write(tmp_path / "r.parquet", seed=1)
+    hidden = method.claim.name == "k-anonymity"
+    assert published.claim == (method.claim if hidden else shoal.Claim("none", why="research"))
+    assert json.loads((tmp_path / "r.parquet.manifest.json").read_text())["seeded"] is True
