@@ -454,7 +454,7 @@ SHAPES = [
         "a row number beside an unknown key",
         "a.csv",
         csv("1,c,2012-04-03 18:00:09,39.9,116.4", header="id,shop_ref,datetime,lat,lng"),
-        says=("several columns could be the user: id, shop_ref",),
+        says=("several columns could be the user: shop_ref, id",),
     ),
     Shape(
         "a row number beside a user",

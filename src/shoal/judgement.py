@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["judged"]
 
 _LONG_S, _WIDE_M = 24 * 3600, 50_000  # half of the boxes beyond this: too coarse for most uses
+_TOWN_M = 15_000  # half of the boxes beyond this: too coarse within a town
 _HUGE_M = 200_000  # a tenth of the boxes beyond this: strays, or people who have nothing in common
 _MANY = 0.2  # a larger share of people, or traces, left out is much
 
@@ -49,6 +50,11 @@ def _coarse(release: Release, method: Method) -> Iterator[str]:
         yield f"Half of the boxes last {_days(float(half_s))} or longer: too coarse for most uses. Try {ways}."
     if half_m > _WIDE_M:
         yield f"Half of the boxes are {half_m / 1000:,.0f} km wide or wider: too coarse for most uses. Try {ways}."
+    elif half_m > _TOWN_M:
+        yield (
+            f"Half of the boxes are {half_m / 1000:,.0f} km wide or wider: good for regions, too coarse within a town. "
+            f"For smaller ones, try {ways}."
+        )
     elif tenth_m > _HUGE_M:
         yield (
             f"One box in ten is {tenth_m / 1000:,.0f} km wide or wider. A few places far from the rest may be why "

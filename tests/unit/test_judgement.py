@@ -40,6 +40,7 @@ def test_a_good_release_is_not_commented(people):
         ({"lasts_s": 30 * 86_400}, "Half of the boxes last 30 days or longer: too coarse"),
         ({"lasts_s": 26 * 3_600}, "Half of the boxes last 26 hours or longer: too coarse"),
         ({"side_m": 60_000}, "Half of the boxes are 60 km wide or wider: too coarse"),
+        ({"side_m": 18_000}, "Half of the boxes are 18 km wide or wider: good for regions, too coarse within a town"),
         ({"side_m": [1_000] * 17 + [600_000] * 3}, "One box in ten is 600 km wide or wider"),
         ({"published": 9}, "1 of 10 people are left out of the release."),
         ({"published": 4}, "6 of 10 people are left out of the release. That is much"),

@@ -59,6 +59,7 @@ def test_given_options_win_and_are_named(made):
     assert not verdict.ok
     said = " ".join(verdict.messages)
     assert "other reading options: --tz." in said
+    assert "+5 h apart" in said
     assert "come from the run record r.parquet.run.json: --min-samples." in said
 
 
@@ -77,8 +78,9 @@ def test_without_the_record_missing_options_are_named(copy):
     (copy / "r.parquet.run.json").unlink()
     people = pq.read_table(copy / "e.parquet")
     pq.write_table(people.slice(0, people.num_rows // 2), copy / "e.parquet")
-    said = " ".join(shoal.verify(copy / "e.parquet", copy / "r.parquet", k=50).messages)
-    assert "No run record was found" in said or "h apart" in said
+    for options in ({}, {"tz": TZ}, {"tz": "UTC", "period": "2020-01-01,2030-01-01"}):
+        said = " ".join(shoal.verify(copy / "e.parquet", copy / "r.parquet", k=50, **options).messages)
+        assert "No run record was found" in said or "h apart" in said
 
 
 def test_attack_and_evaluate_do_not_answer_for_another_zone(copy):
@@ -190,8 +192,8 @@ def test_a_written_release_remembers_how_its_people_were_read(made, tmp_path):
 )
 def test_what_looks_like_another_zone(release, hours):
     assert Recorded(options=None).apart((0, 90_000), release) == hours
-    assert Recorded(options=shoal.ReadOptions(tz="UTC")).apart((0, 90_000), release) is None
-    assert Recorded(options=None, file="r.run.json").apart((0, 90_000), release) is None
+    Recorded(options=shoal.ReadOptions(tz="UTC")).require_same_zone((0, 90_000), release)  # as asked
+    Recorded(options=None, file="r.run.json").require_same_zone((0, 90_000), release)
 
 
 def test_on_the_command_line(run, copy):

@@ -120,7 +120,10 @@ def _common(target: Target, other: Target) -> tuple[NDArray[np.int64], NDArray[n
     )
     place = pc.fill_null(pc.index_in(mine, value_set=theirs), -1).to_numpy(zero_copy_only=False)
     if not (place >= 0).any():
-        raise CannotCheck("nobody is in both releases: the labels of the two originals have none in common")
+        raise CannotCheck(
+            "nobody is in both releases under the same label. People who have other labels in the second original "
+            "can't be told here; compare the originals themselves"
+        )
     return here[place >= 0], there[place[place >= 0]]
 
 

@@ -140,7 +140,7 @@ def user_of(names: Sequence[str]) -> tuple[str | None, list[str]]:
     >>> user_of(["customer", "shop_ref"])
     ('customer', [])
     >>> user_of(["id", "shop_ref", "time"])
-    (None, ['id', 'shop_ref'])
+    (None, ['shop_ref', 'id'])
     """
     plain = {name: plain_name(name) for name in names}
 
@@ -161,7 +161,7 @@ def user_of(names: Sequence[str]) -> tuple[str | None, list[str]]:
     else:
         several = [*weak, *unknown, *trips]
         if several != weak[:1]:
-            return None, [name for name in names if name in several]
+            return None, [*(name for name in names if name in {*unknown, *trips}), *weak]  # the likely ones first
     several = [name for name in names if name in several]
     return (several[0], []) if len(several) == 1 else (None, several)
 

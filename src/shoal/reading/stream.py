@@ -343,7 +343,9 @@ def _account(tally: _Tally, parsed: Parsed, options: ReadOptions) -> Account:
     dropped = {rule: int(n) for rule, n in zip(ROW_RULES, tally.codes, strict=False) if n}
     notes = list(parsed.notes)
     if LOCAL in tally.kinds:
-        said = "" if options.tz == "UTC" else "; of times that occur twice the first, skipped ones moved forward"
+        said = "; of times that occur twice the first, skipped ones moved forward" if options.tz != "UTC" else ""
+        if "tz" not in options.model_fields_set:
+            said = '; if they are local times, give their zone, e.g. `tz="Africa/Dakar"`'
         notes.append(f"times without a zone were read as {options.tz}{said}")
     if NUMBER in tally.kinds and options.time_unit == "auto" and parsed.columns.unit is None:
         notes.append("times that are numbers were read by their size: below 1e11 as s, below 1e14 as ms, else as µs")
@@ -363,7 +365,8 @@ def _nothing_left(account: Account, sources: Sequence[Source]) -> str:
     if account.rows_read == 0:
         return f"{where}: there are no rows"
     worst = max(account.dropped, key=lambda rule: account.dropped[rule])
-    return f"{where}: none of {account.rows_read:,} rows can be used; most: {worst}; check `columns`, `tz` and filters"
+    advice = "check `columns`, `time_format`, `tz` and filters"
+    return f"{where}: none of {account.rows_read:,} rows can be used; most: {worst}; {advice}"
 
 
 def _raise_bad_row(inside: _Inside) -> NoReturn:

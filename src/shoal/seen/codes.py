@@ -140,8 +140,9 @@ NOTES = {
     "one-sample-each": "Almost everybody in the original has one sample: perhaps another column is the user, or this "
     "is not the original.",
     "record-of-another": "{file} is the run record of another release; it was not used.",
-    "options-missing": "No run record was found. If the release was made with reading options (`tz`, `min_samples`, "
-    "`period` …), give the same, or the run record: `run_record`.",
+    "options-missing": "No run record was found. If the original was read otherwise for the release (`tz`, "
+    "`time_format`, `columns`, `min_samples`, `period` …), that alone can be why: give the same options, or the run "
+    "record: `run_record`.",
     "shifted": "The release lies {hours:+g} h apart from the original, as if that were read in another time zone than "
     "when the release was made. Give the same `tz`, or the private run record: `run_record`.",
     "larger-k": "The release claims a larger k than asked for; the larger one was checked.",

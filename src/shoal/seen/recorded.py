@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal.errors import CannotCheck, ColumnsNotFound, InputError, SettingsError
+from shoal.errors import CannotCheck, InputError, SettingsError, UnreadableFile
 from shoal.names import flag_of
 from shoal.release import Release
 from shoal.seen.findings import Findings
@@ -48,13 +48,8 @@ class Recorded:
 
     @property
     def unsaid(self) -> bool:
-        """Whether nobody said how the original is to be read."""
-        return (
-            self.file is None
-            and self.strange is None
-            and not self.in_memory
-            and not (self.options and self.options.model_fields_set)
-        )
+        """Whether there is no record of how the original was read for the release."""
+        return self.file is None and self.strange is None and not self.in_memory
 
     def note(self, findings: Findings) -> None:
         """Note where the options come from, unless they are just as given."""
@@ -74,13 +69,11 @@ class Recorded:
     def apart(self, original: tuple[int, int], release: tuple[int, int]) -> float | None:
         """Return by how many hours a release lies apart from its original, as if read in another time zone; or None.
 
-        Input: the first and the last second of each. A `tz` that was given, or recorded, is believed.
+        Input: the first and the last second of each.
 
         >>> Recorded(options=None).apart((0, 90_000), (28_800, 118_800))
         8.0
         """
-        if self.file is not None or (self.options is not None and "tz" in self.options.model_fields_set):
-            return None
         first, last = release[0] - original[0], release[1] - original[1]
         low, high = sorted((abs(first), abs(last)))
         if first * last <= 0 or low < _HOURS[0] or high > _HOURS[1] or high - low > _DRIFT:
@@ -88,8 +81,12 @@ class Recorded:
         return round(first / 900) / 4
 
     def require_same_zone(self, original: tuple[int, int], release: tuple[int, int]) -> None:
-        """Raise CannotCheck if the original seems to be read in another time zone than for the release."""
-        if (hours := self.apart(original, release)) is not None:
+        """Raise CannotCheck if the original seems to be read in another time zone than for the release.
+
+        A `tz` that was given, or recorded, is believed.
+        """
+        given = self.options is not None and "tz" in self.options.model_fields_set
+        if self.file is None and not given and (hours := self.apart(original, release)) is not None:
             raise CannotCheck(
                 f"the release lies {hours:+g} h apart from the original, which seems to be read in another time zone "
                 "than when the release was made; give the same `tz`, or the private run record: `run_record`"
@@ -130,7 +127,7 @@ def recorded_reading(
 def unreadable(error: InputError) -> str:
     """Return what to say if the original can't be read: the run record may know how it was read."""
     known = "; the run record knows how it was read for the release: `run_record`"
-    return f"the original can't be read: {error}{known if isinstance(error, ColumnsNotFound) else ''}"
+    return f"the original can't be read: {error}{'' if isinstance(error, UnreadableFile) else known}"
 
 
 def _beside(release: Path, audit: str | Path | pa.Table | None) -> Path | None:
