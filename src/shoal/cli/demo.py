@@ -57,7 +57,7 @@ def demo(
     for message in done.verdict.messages if done.verdict else ():
         say(f"   {message}")
     say()
-    say(f"The release:  {release} and its manifest (to hand out; pandas, DuckDB and QGIS open it)")
+    say(f"The release:  {release} and its manifest (to hand out; pandas, Polars and DuckDB open it)")
     say(f"Private:      {events} and {audit} (the calls, and who is in which record: keep them secret)")
     say(f"Check it:     shoal verify {events} {release} --k {k} --audit {audit}")
     say(f"Your data:    shoal anonymize YOURS.csv release.parquet --k {k}")
