@@ -226,12 +226,13 @@ def test_a_million_events_killed_at_random_moments(database, tmp_path):
         ).ok
         chance, killed = random.Random(5), 0
         for _ in range(20):
-            (tmp_path / "audit.parquet").unlink(missing_ok=True)
+            for private in ("audit.parquet", "march.parquet.run.json"):
+                (tmp_path / private).unlink(missing_ok=True)
             database.sql("DROP TABLE IF EXISTS march")
             start = len(seen)
             process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
             try:
-                process.wait(chance.uniform(0.05, 1.05) * whole)
+                assert process.wait(chance.uniform(0.05, 1.05) * whole) == 0
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
@@ -243,6 +244,7 @@ def test_a_million_events_killed_at_random_moments(database, tmp_path):
                 assert shoal.verify(
                     database.table("events"), database.table("march"), min_samples=2, audit=tmp_path / "audit.parquet"
                 ).ok
+        assert killed >= 10
         print(f"{events:,} events, {whole:.0f} s a run, {killed} killed, {len(seen):,} looks")
     finally:
         over.set()
