@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from shoal.reading.spread import Spread
     from shoal.run import Run
 
-__all__ = ["central_crs", "choose_crs", "granules", "make_frame"]
+__all__ = ["central_crs", "choose_crs", "cut_open", "granules", "make_frame"]
 
 _CHUNK = 1 << 16  # rows that stay in the cache
 _RANGE = 1 << 20  # rows between two looks at Ctrl-C
@@ -52,11 +52,20 @@ def central_crs(places: NDArray[np.int64]) -> str:
     >>> central_crs(places)[:31]
     '+proj=laea +lat_0=40 +lon_0=116'
     """
-    around = places.sum(axis=0)[:360]
-    around[0] += places[:, 360].sum()  # -180 and 180 are one meridian
-    start = _after_largest_gap(around)
-    centre = (start + _lower_median(np.roll(around, -start))) % 360 - 180
+    around, start = cut_open(places)
+    centre = (start + _lower_median(around.sum(axis=0))) % 360 - 180
     return local_crs(centre, _lower_median(places.sum(axis=1)) - 90)
+
+
+def cut_open(places: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
+    """Return counts by whole degree from the longitude on after the largest arc without data, and its index.
+
+    -180 and 180 are one meridian: there are 360 longitudes, and index 0 is -180.
+    """
+    around = places[:, :360].copy()
+    around[:, 0] += places[:, 360]
+    start = _after_largest_gap(around.sum(axis=0))
+    return np.roll(around, -start, axis=1), start
 
 
 def choose_crs(spread: Spread, options: ReadOptions) -> str | None:

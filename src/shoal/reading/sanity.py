@@ -14,6 +14,7 @@ import numpy as np
 
 from shoal.errors import Implausible, LikelySwapped, NaiveTimes
 from shoal.reading.account import BAD_ZERO
+from shoal.reading.granules import cut_open
 from shoal.reading.world import inhabited
 
 if TYPE_CHECKING:
@@ -111,17 +112,13 @@ def _notes(account: Account, spread: Spread) -> Iterator[str]:
 
 def _stray_places(places: NDArray[np.int64]) -> Iterator[str]:
     """Note a few rows far from the rest; longitudes are cut open where the largest arc without rows is."""
-    columns = places[:, :360].copy()
-    columns[:, 0] += places[:, 360]
-    full = np.flatnonzero(columns.any(axis=0))
-    cut = int(full[np.argmax(np.diff(full, prepend=full[-1] - 360))])
-    columns = np.roll(columns, -cut, axis=1)
+    columns, cut = cut_open(places)
     rows = places.sum()
     west, east = _main(columns.sum(axis=0), _APART)
     south, north = _main(columns[:, west : east + 1].sum(axis=1), _APART)
     strays = int(rows - columns[south : north + 1, west : east + 1].sum())
     if 0 < strays <= _STRAY * rows:
-        west, east = ((degree + cut - 180 + 180) % 360 - 180 for degree in (west - 1, east + 1))
+        west, east = ((degree + cut) % 360 - 180 for degree in (west - 1, east + 1))
         box = f"{west},{max(south - 91, -90)},{east},{min(north - 89, 90)}"
         yield (
             f"{_rows(strays)} far away from the rest. One stray place widens the boxes of everybody in its group; "
