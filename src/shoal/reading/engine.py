@@ -82,14 +82,15 @@ def open_engine(
     work_dir: Path | None = None,
     ordered: bool = False,
     memory: int | None = None,
+    where: str = "table",
 ) -> Iterator[Any]:
     """Open an engine that can read only `paths` and spills to a private folder, which is removed afterwards.
 
-    Input: the files to be read, threads, the folder for spill files (None: the system's), whether rows must keep
-    the order of the file, and the bytes that the whole work may take (None: what is available). Guarantee: a
-    quarter of them at most, but 256 MB at least; no network, no extensions, nothing written outside the folder,
-    which is removed on any exit. The engine's errors become ours, without their text, which can quote data; others
-    pass.
+    Input: the files to be read, what messages call them (`where`), threads, the folder for spill files (None: the
+    system's), whether rows must keep the order of the file, and the bytes that the whole work may take (None: what is
+    available). Guarantee: a quarter of them at most, but 256 MB at least; no network, no extensions, nothing written
+    outside the folder, which is removed on any exit. The engine's errors become ours, without their text, which can
+    quote data; others pass.
     """
     import duckdb
 
@@ -109,7 +110,7 @@ def open_engine(
         if isinstance(error, duckdb.IOException) and os.strerror(errno.ENOSPC) in str(error):
             raise OutputError(DISK_FULL) from None
         raise UnreadableFile(
-            f"{_names(paths)}: can't be read: cut off, damaged, not what its ending says, "
+            f"{where}: can't be read: cut off, damaged, not what its ending says, "
             "or text with broken quotes or two kinds of line ends"
         ) from None
     except RuntimeError as error:
@@ -161,7 +162,3 @@ def _settings(paths: Sequence[Path], folder: Path, threads: int, *, ordered: boo
         "SET enable_external_access = false",
         "SET lock_configuration = true",
     ]
-
-
-def _names(paths: Sequence[Path]) -> str:
-    return paths[0].name if len(paths) == 1 else f"one of {len(paths):,} files" if paths else "table"

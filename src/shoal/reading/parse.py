@@ -16,7 +16,7 @@ from shoal.reading.dates import odd_sql, told_sql
 from shoal.reading.degrees import odd_number_sql
 from shoal.reading.engine import quoted, text_literal
 from shoal.reading.odd import PLAIN, Odd, Part, digits_sql, has_odd_numbers, joined_sql, not_plain_sql, survey_odd
-from shoal.reading.paths import path_sql, with_path
+from shoal.reading.paths import with_users
 from shoal.reading.places import DECODED, decoder_of, point_sql, trips_sql
 from shoal.reading.shapes import ORDERS
 from shoal.reading.sources import MAX_COLUMNS, Source
@@ -196,7 +196,7 @@ def _group(engine: Any, files: list[Source], options: ReadOptions, number: int) 
     columns = _columns_of(files[0], sql_names, options)
     texts = {}
     if columns.of["user"] in FROM_PATH:
-        table, texts["user"] = with_path(table, files[0]), path_sql(columns.of["user"])
+        table, texts["user"] = with_users(engine, table, files, columns.of["user"], number)
     if columns.trip is not None:
         if _base_type(types[columns.trip]) != "VARCHAR":
             raise _wrong_type("trip", types[columns.trip], name)
@@ -224,11 +224,11 @@ def _table(engine: Any, files: list[Source]) -> tuple[str, dict[str, str], dict[
         table = (
             f"read_csv([{paths}], auto_detect = false, header = {str(first.header).lower()}, skip = {first.skip}, "
             f"delim = {text_literal(first.delimiter)}, "
-            f"quote = '\"', escape = '\"', columns = {{{typed}}}, store_rejects = true)"
+            f"quote = '\"', escape = '\"', columns = {{{typed}}}, hive_partitioning = false, store_rejects = true)"
         )
         names = {name: f"c{first.columns.index(name)}" for name in unique if first.columns.count(name) == 1}
         return table, names, dict.fromkeys(names, "VARCHAR")
-    table = f"read_parquet([{paths}])" if first.kind == "parquet" else "input"
+    table = f"read_parquet([{paths}], hive_partitioning = false)" if first.kind == "parquet" else "input"
     described = engine.execute(f"DESCRIBE SELECT * FROM {table}").fetchall()  # noqa: S608
     if len(described) > MAX_COLUMNS:
         raise TooLarge(f"{first.name}: more than {MAX_COLUMNS:,} columns; keep those for user, time and place")

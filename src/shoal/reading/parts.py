@@ -19,7 +19,7 @@ from shoal.reading.inputs import as_input
 from shoal.reading.rules import Rows
 from shoal.reading.spill import SpillFile, spill_files
 from shoal.reading.spread import Spread
-from shoal.reading.stream import Input, OpenRows, finish, kept_rows, open_rows
+from shoal.reading.stream import Input, OpenRows, finish, kept_rows, open_rows, refuse_bad_rows
 from shoal.run import LOCAL, Run
 
 if TYPE_CHECKING:
@@ -128,6 +128,7 @@ def event_parts(source: Input, options: ReadOptions, *, run: Run = LOCAL) -> Ite
                 _require_users(rows, limit)
                 files = stack.enter_context(spill_files(stack.enter_context(private_folder(folder)), _COLUMNS))
                 spilled = _spill(rows, files, limit, run)
+            refuse_bad_rows(rows)
         if spilled is not None:
             yield _in_parts(spilled)
             return

@@ -5,8 +5,8 @@ from __future__ import annotations
 import glob
 import os
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from shoal.errors import InputError, TooLarge, UnreadableFile
 from shoal.reading.forms import bringer_of_ending
 from shoal.reading.geometry import Geo, geo_of
+from shoal.reading.paths import PARQUET, TEXT, UNPACKED_BY_ENGINE, printable_name
 from shoal.reading.texts import Repair, decoded, form_of
 
 if TYPE_CHECKING:
@@ -21,16 +22,15 @@ if TYPE_CHECKING:
 
     from shoal.reading.options import ReadOptions
 
+T = TypeVar("T", bound=PurePath)
+
 __all__ = ["MAX_COLUMNS", "MAX_RATIO", "Source", "check_width", "expand", "is_data", "look_at", "without_rare"]
 
 MAX_COLUMNS = 10_000
 _LOOK = 1 << 20  # how much of a text file is looked at for its header
 MAX_RATIO = 500  # real rows shrink to a tenth; a larger ratio is a decompression bomb
 _MAX_FOOTER = 1 << 26
-_PACKED = {".gz": "gzip", ".zst": "zstd"}
-_TEXT = (".csv", ".tsv", ".txt", ".plt")
 _RARELY_DATA = (".txt", ".json")  # in a folder these are taken only if there is nothing else
-_PARQUET = (".parquet", ".pq")
 _ENDINGS = ".csv, .tsv, .txt (also .gz, .zst, .bz2, .xz, .zip), .xlsx, .jsonl, .geojson, .gpx, .arrow or .parquet"
 
 
@@ -38,6 +38,7 @@ _ENDINGS = ".csv, .tsv, .txt (also .gz, .zst, .bz2, .xz, .zip), .xlsx, .jsonl, .
 class Source:
     """One input: `kind` is csv, parquet or table; files of equal `shape` can be read in one go.
 
+    `name` is for messages, `path` is where the engine opens the file, and `told` is the path that may tell the user.
     `columns` are the names in a CSV's header, or the numbers of its columns without a `header`; `skip` lines stand
     before them. A text with `repair` must be written anew before it can be read. `rows` is known for Parquet and
     tables, 0 for text; `geo` is the column of points that a file names.
@@ -55,6 +56,7 @@ class Source:
     header: bool = True
     skip: int = 0
     repair: Repair | None = None
+    told: PurePath | None = None
 
 
 def expand(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[Path]:
@@ -84,7 +86,9 @@ def _files(path: Path) -> list[Path]:
     try:
         found = _found(path)
     except OSError as error:  # a name that is too long, a folder that can't be entered
-        raise UnreadableFile(f"{path.name[:100]}: can't be looked at ({error.strerror})") from None
+        raise UnreadableFile(f"{printable_name(path)[:100]}: can't be looked at ({error.strerror})") from None
+    except ValueError:  # NUL in a name
+        raise UnreadableFile(f"{printable_name(path)[:100]}: this can't be the name of a file") from None
     return [p.absolute() for p in found]
 
 
@@ -95,15 +99,19 @@ def _found(path: Path) -> list[Path]:
         )
         found = without_rare(found)
         if not found:
-            raise UnreadableFile(f"{path.name}: the folder holds no file that ends in {_ENDINGS}")
+            raise UnreadableFile(f"{printable_name(path)}: the folder holds no file that ends in {_ENDINGS}")
         return found
     if not path.exists() and glob.has_magic(str(path)):
         found = sorted(Path(p) for p in glob.glob(str(path), recursive=True) if Path(p).is_file())  # noqa: PTH207
         if not found:
-            raise UnreadableFile(f"{path.name}: no file matches; put the pattern in quotes and check the folder")
+            raise UnreadableFile(
+                f"{printable_name(path)}: no file matches; put the pattern in quotes and check the folder"
+            )
         return found
+    if path.exists() and not path.is_file():  # never opened: it could wait, or deliver, without end
+        raise UnreadableFile(f"{printable_name(path)}: a pipe or a device; save its content in a file first")
     if not path.is_file():
-        raise UnreadableFile(f"{path.name}: there is no such file")
+        raise UnreadableFile(f"{printable_name(path)}: there is no such file")
     return [path]
 
 
@@ -111,12 +119,12 @@ def _hidden(path: Path) -> bool:
     return any(part.startswith((".", "_")) for part in path.parts)
 
 
-def _kind(path: Path) -> str | None:
-    suffixes = [s.lower() for s in path.suffixes[-2:]]
-    if suffixes and suffixes[-1] in _PARQUET:
+def _kind(name: str) -> str | None:
+    suffixes = PurePath(name.lower()).suffixes[-2:]
+    if suffixes and suffixes[-1] in PARQUET:
         return "parquet"
-    text = suffixes[:-1] if suffixes and suffixes[-1] in _PACKED else suffixes
-    return "csv" if text and text[-1] in _TEXT else None
+    text = suffixes[:-1] if suffixes and suffixes[-1] in UNPACKED_BY_ENGINE else suffixes
+    return "csv" if text and text[-1] in TEXT else None
 
 
 def is_data(name: str) -> bool:
@@ -125,39 +133,40 @@ def is_data(name: str) -> bool:
     >>> is_data("a.csv.gz"), is_data("a.csv.manifest.json"), is_data("a.docx")
     (True, False, False)
     """
-    known = _kind(Path(name)) is not None or bringer_of_ending(name) is not None
+    known = _kind(name) is not None or bringer_of_ending(name) is not None
     return known and not name.lower().endswith((".manifest.json", ".run.json"))
 
 
-def without_rare(paths: list[Path]) -> list[Path]:
+def without_rare(paths: list[T]) -> list[T]:
     """Return the files without those that are rarely data (.txt, .json), unless there are no others."""
     return [path for path in paths if path.suffix.lower() not in _RARELY_DATA] or paths
 
 
-def look_at(path: Path, options: ReadOptions | None = None) -> Source:
+def look_at(path: Path, name: str, options: ReadOptions | None = None) -> Source:
     """Check the beginning or the footer of a file, and return it as a source.
 
-    `options` tell the encoding and numbers of columns. Raises UnreadableFile for what is empty, broken or of no known
-    kind. Cost: at most 64 MB are read, but compressed text is unpacked once, because the engine takes a file that was
-    cut off for a shorter one.
+    `name` is that of the file for messages, while `path` may be a link to it with the same ending. `options` tell the
+    encoding and numbers of columns. Raises UnreadableFile for what is empty, broken or of no known kind. Cost: at most
+    64 MB are read, but compressed text is unpacked once, because the engine takes a file that was cut off for a shorter
+    one.
     """
-    kind = _kind(path)
+    kind = _kind(path.name)
     try:
         size = path.stat().st_size
         if size == 0:
-            raise UnreadableFile(f"{path.name}: the file is empty")
+            raise UnreadableFile(f"{name}: the file is empty")
         if kind is None:
             with path.open("rb") as file:
                 hint = " (it looks like Parquet)" if file.read(4) == b"PAR1" else ""
-            raise UnreadableFile(f"{path.name}: the kind of file is told by its ending{hint}; use {_ENDINGS}")
-        return _look_at_parquet(path, size) if kind == "parquet" else _look_at_text(path, size, options)
+            raise UnreadableFile(f"{name}: the kind of file is told by its ending{hint}; use {_ENDINGS}")
+        return _look_at_parquet(path, name, size) if kind == "parquet" else _look_at_text(path, name, size, options)
     except OSError:  # pyarrow raises OSError for broken compression, too
-        raise UnreadableFile(f"{path.name}: can't be opened, or its compression is damaged") from None
+        raise UnreadableFile(f"{name}: can't be opened, or its compression is damaged") from None
 
 
-def _look_at_parquet(path: Path, size: int) -> Source:
+def _look_at_parquet(path: Path, name: str, size: int) -> Source:
     """Check the start and end of a Parquet file before its footer is parsed, and its columns before they are used."""
-    damaged = UnreadableFile(f"{path.name}: not a whole Parquet file (cut off or damaged); copy it again")
+    damaged = UnreadableFile(f"{name}: not a whole Parquet file (cut off or damaged); copy it again")
     with path.open("rb") as file:
         head = file.read(4)
         file.seek(max(size - 8, 0))
@@ -166,10 +175,10 @@ def _look_at_parquet(path: Path, size: int) -> Source:
     if head != b"PAR1" or tail[4:] != b"PAR1" or footer + 12 > size:
         raise damaged
     if footer > _MAX_FOOTER:
-        raise UnreadableFile(f"{path.name}: its footer is larger than {_MAX_FOOTER >> 20} MB; write fewer columns")
+        raise UnreadableFile(f"{name}: its footer is larger than {_MAX_FOOTER >> 20} MB; write fewer columns")
     try:
         meta = pq.read_metadata(path)
-        check_width(meta.num_columns, path.name)
+        check_width(meta.num_columns, name)
         shape = tuple(
             (c.path, c.physical_type, str(c.logical_type)) for c in map(meta.schema.column, range(meta.num_columns))
         )
@@ -179,37 +188,37 @@ def _look_at_parquet(path: Path, size: int) -> Source:
         raise damaged from None
     if rows < 0 or rows != meta.num_rows:
         raise damaged
-    return Source("parquet", path.name, path, rows=rows, shape=("parquet", shape, geo), geo=geo)
+    return Source("parquet", name, path, rows=rows, shape=("parquet", shape, geo), geo=geo)
 
 
-def _look_at_text(path: Path, size: int, options: ReadOptions | None) -> Source:
-    packed = _PACKED.get(path.suffix.lower())
+def _look_at_text(path: Path, name: str, size: int, options: ReadOptions | None) -> Source:
+    packed = UNPACKED_BY_ENGINE.get(path.suffix)
     with pa.input_stream(path, compression=packed) as stream:
         look = bytes(stream.read(_LOOK))
         if packed:
-            _check_packed(path, packed, size)
+            _check_packed(path, name, packed, size)
     whole = len(look) < _LOOK
     given = options.columns if options is not None else {}
-    text, repair, notes = decoded(look, options.encoding if options is not None else None, path.name, whole=whole)
-    form = form_of(text, path.name, given, whole=whole)
+    text, repair, notes = decoded(look, options.encoding if options is not None else None, name, whole=whole)
+    form = form_of(text, name, path.suffixes[0], given, whole=whole)
     if form.repair is not None:
         repair = replace(form.repair, encoding=repair.encoding if repair is not None else "utf-8")
-    check_width(len(form.columns), path.name)
+    check_width(len(form.columns), name)
     shape = ("csv", form.columns, form.delimiter, form.header, form.skip)
     return Source(
-        "csv", path.name, path, form.columns, form.delimiter, shape=shape, notes=notes, header=form.header,
+        "csv", name, path, form.columns, form.delimiter, shape=shape, notes=notes, header=form.header,
         skip=form.skip, repair=repair,
     )  # fmt: skip
 
 
-def _check_packed(path: Path, packed: str, size: int) -> None:
+def _check_packed(path: Path, name: str, packed: str, size: int) -> None:
     """Check that a compressed file is whole and not a decompression bomb, by unpacking it to its end."""
     unpacked = 0
     with pa.input_stream(path, compression=packed) as stream:
         while part := len(stream.read(_LOOK)):
             unpacked += part
             if unpacked > 64 * _LOOK and unpacked > MAX_RATIO * size:
-                raise TooLarge(f"{path.name}: unpacks to more than {MAX_RATIO} times its size; unpack it and look")
+                raise TooLarge(f"{name}: unpacks to more than {MAX_RATIO} times its size; unpack it and look")
 
 
 def check_width(columns: int, name: str) -> None:

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from shoal.progress import Progress
     from shoal.reading.options import ReadOptions
 
-__all__ = ["Input", "OpenRows", "finish", "kept_rows", "open_rows"]
+__all__ = ["Input", "OpenRows", "finish", "kept_rows", "open_rows", "refuse_bad_rows"]
 
 BATCH = 1 << 17
 _UNIQUE = 0.99  # a larger share of labels that differ within a file means that they number its rows
@@ -92,8 +92,8 @@ class _Inside:
 class OpenRows:
     """An input whose rows can be streamed once: `labels` sorted, `counts` the rows of each, `total` all rows.
 
-    Take `kept_rows` to its end while the input is open, then `finish` it. `used` tells which labels have rows that
-    are kept, `cell_m` is set where places are numbers of cells.
+    Take `kept_rows` to its end and `refuse_bad_rows` while the input is open, then `finish` it. `used` tells which
+    labels have rows that are kept, `cell_m` is set where places are numbers of cells.
     """
 
     labels: pa.Array
@@ -160,15 +160,17 @@ def kept_rows(rows: OpenRows, advance: Callable[[float], None]) -> Iterator[Rows
         advance(len(batch.users))
 
 
-def finish(rows: OpenRows) -> tuple[pa.Array, Account]:
-    """Return the labels that have rows, and the account of the row rules.
-
-    Raises if the input as a whole can't be used or, with `strict`, if a row is bad.
-    """
+def refuse_bad_rows(rows: OpenRows) -> None:
+    """Raise if the input as a whole can't be used or, with `strict`, if a row is bad; the input is still open."""
     inside, tally = rows.inside, rows.inside.tally
     _check(tally, inside.parsed)
     if inside.options.strict and any(tally.codes[ROW_RULES.index(rule)] for rule in _STRICT):
         _raise_bad_row(inside)
+
+
+def finish(rows: OpenRows) -> tuple[pa.Array, Account]:
+    """Return the labels that have rows, and the account of the row rules; raises if none is left."""
+    inside, tally = rows.inside, rows.inside.tally
     account = _account(tally, inside.parsed, inside.options)
     account = replace(
         account,
@@ -206,8 +208,10 @@ def _open(
     ordered: bool = False,
 ) -> Iterator[Any]:
     """Open the engine on the sources and the cells file."""
-    paths = [s.path for s in (*sources, *cells) if s.path is not None]
-    with open_engine(paths, threads=threads, work_dir=work_dir, ordered=ordered, memory=memory) as engine:
+    files = [(one.path, one.name) for one in (*sources, *cells) if one.path is not None]
+    where = f"one of {len(files):,} files" if len(files) > 1 else files[0][1] if files else "table"
+    paths, limits = [path for path, _ in files], {"threads": threads, "memory": memory}
+    with open_engine(paths, work_dir=work_dir, ordered=ordered, where=where, **limits) as engine:
         if isinstance(source, pa.Table):
             # Without the metadata of columns, which DuckDB 1.5 takes for types of its own (GeoArrow).
             engine.register("input", pa.Table.from_arrays(source.columns, source.column_names))

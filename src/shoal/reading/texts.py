@@ -103,8 +103,10 @@ def _is_cp1252(look: bytes, *, whole: bool) -> bool:
     return look.decode("utf-8", errors="ignore").isascii()
 
 
-def form_of(text: str, name: str, given: Mapping[str, str], *, whole: bool) -> Form:
-    """Return the form of a text from its beginning. `given` are columns by role, perhaps by their numbers.
+def form_of(text: str, name: str, ending: str, given: Mapping[str, str], *, whole: bool) -> Form:
+    """Return the form of a text from its beginning and the ending of its name, which messages call `name`.
+
+    `given` are columns by role, perhaps by their numbers.
 
     Empty lines, comments (`#`) and Excel's `sep=;` before the names are passed over. Raises UnreadableFile for a text
     whose names can't be read.
@@ -112,9 +114,9 @@ def form_of(text: str, name: str, given: Mapping[str, str], *, whole: bool) -> F
     returns = "\n" not in text.strip() and "\r" in text.strip()
     if returns:
         text = text.replace("\r", "\n")
-    if ".plt" in name.lower():
+    if ending == ".plt":
         return Form(",", _PLT, 6, header=False, repair=Repair(returns=True) if returns else None)
-    skip, delimiter = _preamble(text, is_tsv=".tsv" in name.lower())
+    skip, delimiter = _preamble(text, is_tsv=ending == ".tsv")
     lines = io.StringIO(text, newline="")
     for _ in range(skip):
         lines.readline()

@@ -1,24 +1,32 @@
 """Forms: kinds of input that the engine can't open itself, each with the function that turns it into one it can.
 
-A *bringer* is a function `bring(source, folder)`. It reads a file (or what an address such as `s3://…` names) and
-writes one or several files, text in UTF-8 or Parquet, into a private folder. It returns their paths. Nothing of the
-input is written anywhere else. The names of files and folders stay, since they may tell the user. A new kind is one
-module here and one line in a table below.
+A *bringer* is a function `bring(path, folder, name)`. It reads a file and writes one or several files, text in UTF-8 or
+Parquet, into a private folder. A *fetcher* `fetch(source, folder, advance)` does so with what an address such as
+`s3://…` names. Nothing of the input is written anywhere else. Both return what they wrote, each with the path that may
+tell the user, if that is not the path of the input. A new kind is one module here and one line in a table below.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Protocol, cast
+from pathlib import Path, PurePath, PurePosixPath
+from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
-from shoal.errors import UnreadableFile
 from shoal.stores.addresses import DATABASES, OBJECTS, scheme_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path, PurePosixPath
 
-__all__ = ["ENDINGS", "SCHEMES", "Bringer", "Fetcher", "bringer_of_ending", "bringer_of_scheme", "new_file"]
+__all__ = [
+    "ENDINGS",
+    "SCHEMES",
+    "Bringer",
+    "Brought",
+    "Fetcher",
+    "bringer_of_ending",
+    "bringer_of_scheme",
+    "inner_path",
+]
 
 # Modules are named, not imported: some need libraries that are heavy or optional.
 ENDINGS = {
@@ -43,18 +51,25 @@ SCHEMES = {
 }
 
 
-class Bringer(Protocol):
-    """Brings a source into a folder; returns the files that were written, in the order of the source."""
+class Brought(NamedTuple):
+    """A file that was written, and the path inside the input that may tell the user; None where there is none."""
 
-    def __call__(self, source: str, folder: Path) -> list[Path]:
-        """Read the file or address `source`, and write it into `folder` as text or Parquet."""
+    path: Path
+    told: PurePath | None = None
+
+
+class Bringer(Protocol):
+    """Brings a file into a folder; returns the files that were written, in the order of the input."""
+
+    def __call__(self, path: Path, folder: Path, name: str) -> list[Brought]:
+        """Read the file at `path`, called `name` in messages, and write it into `folder` as text or Parquet."""
         ...
 
 
 class Fetcher(Protocol):
     """Brings what an address names, as a `Bringer` does; `advance` is told of rows or bytes as they come."""
 
-    def __call__(self, source: str, folder: Path, advance: Callable[[float], None]) -> list[Path]:
+    def __call__(self, source: str, folder: Path, advance: Callable[[float], None]) -> list[Brought]:
         """Fetch what the address `source` names, and write it into `folder` as text or Parquet."""
         ...
 
@@ -74,17 +89,13 @@ def bringer_of_scheme(source: str) -> Fetcher | None:
     return cast("Fetcher | None", _load(SCHEMES.get(scheme_of(source) or "")))
 
 
-def new_file(folder: Path, name: PurePosixPath) -> Path:
-    """Return where a file of this name goes inside a folder; folders are made, and nothing can lead out of it.
+def inner_path(name: str) -> PurePosixPath:
+    """Return the path of a file inside an archive or a store, without parts that lead elsewhere.
 
-    Raises UnreadableFile if a file of that name is there already.
+    >>> inner_path("../../a/./b.csv"), inner_path("/etc/c.csv")
+    (PurePosixPath('a/b.csv'), PurePosixPath('etc/c.csv'))
     """
-    parts = [part for part in name.parts if part.strip("./")]
-    target = folder.joinpath(*parts)
-    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    if target.exists():
-        raise UnreadableFile(f"{target.name}: two files have this name; unpack them and name the folder")
-    return target
+    return PurePosixPath(*(part for part in name.split("/") if part.strip("./")))
 
 
 def _load(name: str | None) -> object:

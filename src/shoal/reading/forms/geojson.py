@@ -6,18 +6,19 @@ import io
 import json
 import struct
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from shoal.errors import TooLarge, UnreadableFile
 from shoal.reading.columns import means
+from shoal.reading.forms import Brought
 from shoal.reading.forms.json_stream import JsonStream
 from shoal.reading.forms.rows import RowWriter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 __all__ = ["bring_geojson"]
 
@@ -29,7 +30,7 @@ _POINT = struct.Struct("<BIdd")  # well-known binary: byte order, type, x, y
 Row = tuple[bytes | None, dict[str, Any]]
 
 
-def bring_geojson(source: str, folder: Path) -> list[Path]:
+def bring_geojson(path: Path, folder: Path, name: str) -> list[Brought]:
     """Write the points of a GeoJSON file as rows: geometry, properties, and the `id` of the feature as `feature`.
 
     The positions of lines and moving points are written one by one, with their times. Places are those of the
@@ -38,12 +39,11 @@ def bring_geojson(source: str, folder: Path) -> list[Path]:
 
     Raises UnreadableFile for what is no GeoJSON, and for areas and lines without times.
     """
-    path = Path(source)
-    target = folder / f"{path.stem}.parquet"
-    known = _Known(path.name)
+    target = folder / "rows.parquet"
+    known = _Known(name)
     while not _write(path, target, known):
         target.unlink()
-    return [target]
+    return [Brought(target)]
 
 
 @dataclass
@@ -80,7 +80,7 @@ def _write(path: Path, target: Path, known: _Known) -> bool:
     first: list[Row] = []
     late = False
     with path.open("rb") as file, io.TextIOWrapper(file, "utf-8-sig") as text:
-        rows = _rows(JsonStream(text, path.name), known)
+        rows = _rows(JsonStream(text, known.name), known)
         for row in rows:
             known.learn(row[1])
             first.append(row)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 from xml.parsers import expat
 
 import pyarrow as pa
 
 from shoal.errors import UnreadableFile
+from shoal.reading.forms import Brought
 from shoal.reading.forms.rows import RowWriter
 
 if TYPE_CHECKING:
+    from pathlib import Path
     from typing import BinaryIO
 
 __all__ = ["bring_gpx"]
@@ -21,17 +22,16 @@ _LONGEST = 1000  # characters of a time or a name; the rest is not kept
 _SCHEMA = pa.schema([(name, pa.string()) for name in ("time", "lat", "lon", "track")])
 
 
-def bring_gpx(source: str, folder: Path) -> list[Path]:
+def bring_gpx(path: Path, folder: Path, name: str) -> list[Brought]:
     """Write the track points of a GPX file as rows: time, lat, lon, and the name of the track.
 
     The file does not say whose it is. Raises UnreadableFile for what is no XML, and for XML with a document type,
     which GPX does not have and which could name other files or unfold without end.
     """
-    path = Path(source)
-    target = folder / f"{path.stem}.parquet"
+    target = folder / "rows.parquet"
     with path.open("rb") as file, RowWriter(target, _SCHEMA) as rows:
-        _Reader(path.name, rows).read(file)
-    return [target]
+        _Reader(name, rows).read(file)
+    return [Brought(target)]
 
 
 class _Reader:

@@ -5,26 +5,27 @@ from __future__ import annotations
 import errno
 import re
 import shutil
-from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from shoal.errors import OutputError, TooLarge, UnreadableFile
 from shoal.memory import human_bytes
 from shoal.reading.engine import DISK_FULL
-from shoal.reading.forms import new_file
+from shoal.reading.forms import Brought, inner_path
+from shoal.reading.paths import ending_of
 from shoal.reading.sources import is_data
 from shoal.stores.addresses import shown
 from shoal.stores.objects import Bucket, Stored, copied_from, opened_bucket
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 __all__ = ["bring_objects", "pattern"]
 
 _MAGIC = re.compile(r"[*\[]")
 
 
-def bring_objects(source: str, folder: Path, advance: Callable[[float], None]) -> list[Path]:
+def bring_objects(source: str, folder: Path, advance: Callable[[float], None]) -> list[Brought]:
     """Copy the objects that an address names into a folder, unpack what must be, and return the files' paths.
 
     Of a prefix the objects with a known ending are taken, but nothing with a dot or an underscore at the beginning of
@@ -39,16 +40,17 @@ def bring_objects(source: str, folder: Path, advance: Callable[[float], None]) -
                 f"{name}: the objects take {human_bytes(size)}, more than the {human_bytes(free)} that are free on "
                 "disk; make room, or choose another `work_dir`"
             )
-        files: list[Path] = []
-        for one in found:
-            target = new_file(folder, PurePosixPath(one.path))
+        files: list[Brought] = []
+        for number, one in enumerate(found):
+            inner = inner_path(one.path)
+            target = folder / f"{number}{ending_of(inner.name)}"
             try:
                 copied_from(bucket, one.path, target, advance)
             except OSError as error:
                 if error.errno == errno.ENOSPC:
                     raise OutputError(DISK_FULL) from None
                 raise
-            files.append(target)
+            files.append(Brought(target, inner))
     return files
 
 

@@ -6,11 +6,14 @@ import bz2
 import lzma
 import zipfile
 import zlib
-from pathlib import Path, PurePosixPath
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from shoal.errors import TooLarge, UnreadableFile
-from shoal.reading.forms import new_file
+from shoal.reading.forms import Brought, inner_path
+from shoal.reading.paths import ending_of
+
+if TYPE_CHECKING:
+    from pathlib import Path, PurePosixPath
 
 __all__ = ["bring_members", "bring_unpacked", "copy_unpacked"]
 
@@ -19,53 +22,51 @@ _MAX_RATIO = 500  # as in `sources.py`: a larger ratio is a decompression bomb
 _MAX_MEMBERS = 100_000
 
 
-def bring_unpacked(source: str, folder: Path) -> list[Path]:
+def bring_unpacked(path: Path, folder: Path, name: str) -> list[Brought]:
     """Unpack a file such as `events.csv.bz2` or `events.csv.xz`, and return the path of the text."""
-    path = Path(source)
-    target = folder / path.stem
-    opener = lzma.open if path.suffix.lower() == ".xz" else bz2.open
+    target = folder / f"rows{ending_of(path.name).removesuffix(path.suffix)}"
+    opener = lzma.open if path.suffix == ".xz" else bz2.open
     try:
         with opener(path, "rb") as packed:
-            copy_unpacked(packed, target, path.stat().st_size, path.name)
+            copy_unpacked(packed, target, path.stat().st_size, name)
     except (lzma.LZMAError, EOFError, ValueError):
-        raise UnreadableFile(f"{path.name}: its compression is damaged or cut off; copy it again") from None
-    return [target]
+        raise UnreadableFile(f"{name}: its compression is damaged or cut off; copy it again") from None
+    return [Brought(target)]
 
 
-def bring_members(source: str, folder: Path) -> list[Path]:
-    """Unpack the data files in a .zip, and return their paths in the order of their names.
+def bring_members(path: Path, folder: Path, name: str) -> list[Brought]:
+    """Unpack the data files in a .zip, and return them in the order of their names.
 
-    Each keeps its whole name, since folders may tell the user; no name can lead elsewhere.
+    Each tells its whole name inside the archive, since folders may tell the user. Raises UnreadableFile if two of them
+    have one name.
     """
     from shoal.reading.sources import is_data, without_rare
 
-    path = Path(source)
-    damaged = UnreadableFile(f"{path.name}: not a whole .zip file; copy it again")
     size = path.stat().st_size
     try:
         with zipfile.ZipFile(path) as packed:
-            members = {
-                name: PurePosixPath(name.replace("\\", "/"))
-                for name in sorted(set(packed.namelist()))
-                if not name.endswith("/")
-            }
-            wanted = [inner for inner in members.values() if is_data(inner.name) and not _hidden(inner)]
-            kept = set(without_rare([Path(inner) for inner in wanted]))
-            members = {name: inner for name, inner in members.items() if inner in wanted and Path(inner) in kept}
+            inside = [
+                (inner_path(one.filename.replace("\\", "/")), one) for one in packed.infolist() if not one.is_dir()
+            ]
+            data = [inner for inner, _ in inside if is_data(inner.name) and not _hidden(inner)]
+            kept = set(without_rare(data))
+            members = sorted((pair for pair in inside if pair[0] in kept), key=lambda pair: pair[1].filename)
             if not members:
-                raise UnreadableFile(f"{path.name}: there is no data file in it; unpack it and name the file")
+                raise UnreadableFile(f"{name}: there is no data file in it; unpack it and name the file")
             if len(members) > _MAX_MEMBERS:
-                raise TooLarge(f"{path.name}: more than {_MAX_MEMBERS:,} files in it; unpack it and name the folder")
+                raise TooLarge(f"{name}: more than {_MAX_MEMBERS:,} files in it; unpack it and name the folder")
+            if len(members) > len(kept):
+                raise UnreadableFile(f"{name}: two files in it have one name; unpack them and name the folder")
             left, found = max(64 * _PART, _MAX_RATIO * size), []
-            for name, inner in members.items():
-                if packed.getinfo(name).flag_bits & 1:
-                    raise UnreadableFile(f"{path.name}: it needs a password; unpack it first")
-                target = new_file(folder, inner)
-                with packed.open(name) as member:
-                    left -= copy_unpacked(member, target, size, path.name, most=left)
-                found.append(target)
+            for number, (inner, one) in enumerate(members):
+                if one.flag_bits & 1:
+                    raise UnreadableFile(f"{name}: it needs a password; unpack it first")
+                target = folder / f"{number}{ending_of(inner.name)}"
+                with packed.open(one) as member:
+                    left -= copy_unpacked(member, target, size, name, most=left)
+                found.append(Brought(target, inner))
     except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, NotImplementedError, RuntimeError, ValueError):
-        raise damaged from None
+        raise UnreadableFile(f"{name}: not a whole .zip file; copy it again") from None
     return found
 
 

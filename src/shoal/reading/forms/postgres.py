@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from shoal.errors import OutputError, UnreadableFile
 from shoal.reading.engine import DISK_FULL
+from shoal.reading.forms import Brought
 from shoal.stores.addresses import database_of, file_name
 from shoal.stores.postgres import as_text, connected, identifier
 
@@ -32,7 +33,7 @@ _ODD = "shoal: odd geometry"
 _UTC = "SET LOCAL TIME ZONE 'UTC'"
 
 
-def bring_table(source: str, folder: Path, advance: Callable[[float], None]) -> list[Path]:
+def bring_table(source: str, folder: Path, advance: Callable[[float], None]) -> list[Brought]:
     """Write the rows of a table or a query into a Parquet file, and return its path.
 
     Memory: some batches of 16 MB. `advance` is told of rows as they come. Ctrl-C cancels the query on the server.
@@ -57,7 +58,7 @@ def bring_table(source: str, folder: Path, advance: Callable[[float], None]) -> 
         finally:
             if writer is not None:
                 writer.close()
-    return [target]
+    return [Brought(target)]
 
 
 def _typed(session: Session, query: str) -> str:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import csv
 import json
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from shoal.errors import UnreadableFile
+from shoal.reading.forms import Brought
 from shoal.reading.sources import MAX_COLUMNS, check_width
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 __all__ = ["bring_records"]
 
@@ -20,30 +21,29 @@ _LONGEST = 1 << 24  # a single record is not larger
 _DEEP = 8
 
 
-def bring_records(source: str, folder: Path) -> list[Path]:
+def bring_records(path: Path, folder: Path, name: str) -> list[Brought]:
     """Write records as text with a column for each of their fields, and return its path.
 
     Numbers keep their spelling. Fields of records inside records are joined with a dot (`position.lat`); lists are left
     out. Cost: the file is read twice, and only one record is held at a time.
     """
-    path = Path(source)
-    target = folder / f"{path.stem}.csv"
+    target = folder / "rows.csv"
     columns: dict[str, None] = {}
-    for record in _records(path):
+    for record in _records(path, name):
         columns.update(dict.fromkeys(record))
-        check_width(min(len(columns), MAX_COLUMNS + 1), path.name)
+        check_width(min(len(columns), MAX_COLUMNS + 1), name)
     if not columns:
-        raise UnreadableFile(f"{path.name}: there are no records in it")
+        raise UnreadableFile(f"{name}: there are no records in it")
     with target.open("x", encoding="utf-8", newline="") as out:
         writer = csv.writer(out)
         writer.writerow(columns)
-        writer.writerows([record.get(name, "") for name in columns] for record in _records(path))
-    return [target]
+        writer.writerows([record.get(column, "") for column in columns] for record in _records(path, name))
+    return [Brought(target)]
 
 
-def _records(path: Path) -> Iterator[dict[str, str]]:
+def _records(path: Path, name: str) -> Iterator[dict[str, str]]:
     broken = UnreadableFile(
-        f"{path.name}: not a list of records, nor one record a line; write it so, with e.g. user, time, lat, lng"
+        f"{name}: not a list of records, nor one record a line; write it so, with e.g. user, time, lat, lng"
     )
     try:
         with path.open(encoding="utf-8-sig") as file:

@@ -5,49 +5,47 @@ from __future__ import annotations
 import csv
 import zipfile
 from datetime import datetime, timedelta
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shoal.errors import InputError, TooLarge, UnreadableFile
+from shoal.reading.forms import Brought
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = ["bring_sheets"]
 
 _MAX_UNPACKED = 1 << 31  # the reader holds a whole sheet in memory
 
 
-def bring_sheets(source: str, folder: Path) -> list[Path]:
+def bring_sheets(path: Path, folder: Path, name: str) -> list[Brought]:
     """Write the sheets of a spreadsheet that hold data as text, and return their paths.
 
     Cells with dates become ISO text; numbers keep their value. Several sheets must have the same columns.
     """
-    path = Path(source)
     try:
         from python_calamine import CalamineError, CalamineWorkbook
     except ImportError:
         raise InputError(
-            f'{path.name}: spreadsheets need one more package: pip install "shoal-privacy[excel]"; or save it as CSV'
+            f'{name}: spreadsheets need one more package: pip install "shoal-privacy[excel]"; or save it as CSV'
         ) from None
-    _check_unpacked(path)
+    _check_unpacked(path, name)
     try:
         book = CalamineWorkbook.from_path(str(path))
         found = [
-            file
-            for i, sheet in enumerate(book.sheet_names)
-            if (file := _written(book, sheet, folder / f"{path.stem}.sheet{i}.csv"))
+            file for i, sheet in enumerate(book.sheet_names) if (file := _written(book, sheet, folder / f"{i}.csv"))
         ]
     except (CalamineError, ValueError, zipfile.BadZipFile):
-        raise UnreadableFile(f"{path.name}: not a whole spreadsheet, or it needs a password; save it as CSV") from None
+        raise UnreadableFile(f"{name}: not a whole spreadsheet, or it needs a password; save it as CSV") from None
     except BaseException as error:
         if type(error).__module__ != "pyo3_runtime":  # how the reader reports what it did not expect
             raise
-        raise UnreadableFile(f"{path.name}: the spreadsheet is damaged; save it as CSV") from None
+        raise UnreadableFile(f"{name}: the spreadsheet is damaged; save it as CSV") from None
     if not found:
-        raise UnreadableFile(f"{path.name}: the spreadsheet is empty")
+        raise UnreadableFile(f"{name}: the spreadsheet is empty")
     if len({names for _, names in found}) > 1:
-        raise InputError(
-            f"{path.name}: several sheets hold data, with different columns; keep one, or save each as CSV"
-        )
-    return [file for file, _ in found]
+        raise InputError(f"{name}: several sheets hold data, with different columns; keep one, or save each as CSV")
+    return [Brought(file) for file, _ in found]
 
 
 def _written(book: Any, sheet: str, target: Path) -> tuple[Path, tuple[str, ...]] | None:
@@ -60,15 +58,15 @@ def _written(book: Any, sheet: str, target: Path) -> tuple[Path, tuple[str, ...]
     return target, tuple(_text(cell) for cell in rows[0])
 
 
-def _check_unpacked(path: Path) -> None:
+def _check_unpacked(path: Path, name: str) -> None:
     """Check that a spreadsheet is no decompression bomb; Python's zip reader holds members to the sizes they state."""
     try:
         with zipfile.ZipFile(path) as packed:
             stated = sum(member.file_size for member in packed.infolist())
     except (zipfile.BadZipFile, ValueError):
-        raise UnreadableFile(f"{path.name}: not a whole spreadsheet; save it as CSV") from None
+        raise UnreadableFile(f"{name}: not a whole spreadsheet; save it as CSV") from None
     if stated > _MAX_UNPACKED or (stated > 1 << 26 and stated > 200 * path.stat().st_size):
-        raise TooLarge(f"{path.name}: the spreadsheet is too large; save it as CSV")
+        raise TooLarge(f"{name}: the spreadsheet is too large; save it as CSV")
 
 
 def _text(cell: Any) -> str:
