@@ -24,7 +24,7 @@ RUN mkdir -m 0755 /opt/kernels \
 FROM ${BASE}
 COPY --from=build /opt/shoal /opt/shoal
 COPY --from=build /opt/kernels /opt/kernels
-# SHOAL_KERNELS are copied to where this user may write: another user than root could not keep new ones there.
+# SHOAL_KERNELS are only read. New ones are kept below HOME, if this user may write there.
 ENV PATH=/opt/shoal/bin:$PATH \
     SHOAL_KERNELS=/opt/kernels NUMBA_CPU_NAME=generic \
     HOME=/tmp PYTHONDONTWRITEBYTECODE=1 LANG=C.UTF-8

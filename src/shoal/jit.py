@@ -1,25 +1,15 @@
 """The decorators that compile kernels, so that all are compiled the same way.
 
-The cache directory of a module is named after a hash of its source and of all modules with kernels that it imports:
-numba's own check sees only the file of the cached function, so a change in a helper that lives elsewhere would
-silently keep the old code.
-
-A cache of compiled code is code: numba unpickles it. So it is used only if it belongs to this user or to root, and
-nobody else can write to it. A cache that is damaged, full or not writable is no error: kernels are compiled again.
+The cache folder of a module is named after a hash of its source and of all modules with kernels that it imports, so
+that a change in a helper that lives elsewhere compiles anew. `shoal.kernelcache` reads and writes it.
 """
 
 from __future__ import annotations
 
-import atexit
 import hashlib
 import logging
-import os
 import re
-import shutil
-import stat
-import tempfile
 import time
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -28,6 +18,8 @@ import numba
 import numpy as np
 from numba.core import event
 from numpy.typing import NDArray
+
+from shoal.kernelcache import KernelCache, cache_folders
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,59 +54,20 @@ def _sources(file: Path, known: dict[Path, bytes]) -> dict[Path, bytes]:
 
 
 @cache
-def _cache_directory(file: str) -> str:
-    """Return the folder for the compiled kernels of a module."""
+def _cache_name(file: str) -> str:
+    """Return the name of the folder for the compiled kernels of a module; it changes with the source."""
     digest = hashlib.sha256(numba.__version__.encode())
     for source, text in sorted(_sources(Path(file), {}).items()):
         digest.update(source.name.encode() + b"\0" + text)
-    return str(Path(_BASE) / f"{Path(file).stem}-{digest.hexdigest()[:16]}")
+    return f"{Path(file).stem}-{digest.hexdigest()[:16]}"
 
 
-def _base_directory() -> str:
-    """Return a folder for compiled kernels that only this user and root can write to.
-
-    It is the one that `NUMBA_CACHE_DIR` names, that of the user, or a temporary one. Kernels that were shipped
-    (`SHOAL_KERNELS`, as in the Docker image) are copied into a new one.
-    """
-    given = os.environ.get("NUMBA_CACHE_DIR")
-    with suppress(OSError, RuntimeError):
-        cache_home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-        folder = Path(given) if given else Path(cache_home) / "shoal" / "compiled"
-        fresh = not folder.exists()
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if _is_ours(folder) and os.access(folder, os.W_OK):
-            if fresh:
-                _copy_shipped(folder)
-            return str(folder)
-    temporary = tempfile.mkdtemp(prefix="shoal-kernels-")
-    atexit.register(shutil.rmtree, temporary, ignore_errors=True)
-    _copy_shipped(Path(temporary))
-    return temporary
+_FOLDERS = cache_folders()
 
 
-def _is_ours(folder: Path) -> bool:
-    """Say whether only this user and root can write to a folder."""
-    about = folder.lstat()
-    return (
-        stat.S_ISDIR(about.st_mode)
-        and about.st_uid in {0, os.geteuid()}
-        and not about.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    )
-
-
-def _copy_shipped(folder: Path) -> None:
-    shipped = os.environ.get("SHOAL_KERNELS")
-    with suppress(OSError):
-        if shipped and _is_ours(Path(shipped)):
-            shutil.copytree(shipped, folder, dirs_exist_ok=True, copy_function=shutil.copyfile)
-
-
-_BASE = _base_directory()
-
-
-def kernels_folder() -> Path:
-    """Return the folder of the compiled kernels."""
-    return Path(_BASE)
+def kernels_folder() -> Path | None:
+    """Return the folder of the compiled kernels; None if they are not kept."""
+    return next(iter(_FOLDERS), None)
 
 
 _PATIENCE_S = 5.0  # of compiling, until people are told
@@ -134,9 +87,9 @@ class _Announced(event.Listener):
         took = time.monotonic() - self._started.pop()
         before = self._spent
         self._spent += 0 if self._started else took  # one kernel compiles those that it calls
-        if before < _PATIENCE_S <= self._spent:
-            logging.getLogger("shoal").warning(
-                "compiling, once: about a minute; later runs start at once (the folder is %s)", _BASE
+        if before < _PATIENCE_S <= self._spent and _FOLDERS:
+            logging.getLogger("shoal.compiling").warning(
+                "compiling, once: about a minute; later runs start at once (the folder is %s)", kernels_folder()
             )
 
 
@@ -160,28 +113,6 @@ def watch_compiling(changed: Callable[[int], None]) -> AbstractContextManager[ob
     return watching
 
 
-class _Forgiving:
-    """The cache of one kernel: if it can't be read or written, the kernel is compiled."""
-
-    def __init__(self, kept: Any) -> None:
-        self._kept = kept
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._kept, name)
-
-    def load_overload(self, *arguments: Any) -> Any:
-        try:
-            return self._kept.load_overload(*arguments)
-        except Exception:
-            with suppress(Exception):
-                self._kept.flush()  # what is damaged would stay so
-            return None
-
-    def save_overload(self, *arguments: Any) -> None:
-        with suppress(Exception):
-            self._kept.save_overload(*arguments)
-
-
 def jit(function: F) -> F:
     """Compile a kernel: cached, without the GIL, exact arithmetic (no fastmath)."""
     return _compiled(function)
@@ -196,19 +127,8 @@ def inlined(function: F) -> F:
 
 
 def _compiled(function: F, *, forceinline: bool = False) -> F:
-    others = numba.config.CACHE_DIR  # type: ignore[attr-defined]
-    numba.config.CACHE_DIR = _cache_directory(function.__code__.co_filename)  # type: ignore[attr-defined]
-    try:  # numba reads the setting here and not when it compiles
-        compiled: Any = _njit(function, cached=True, forceinline=forceinline)
-        if hasattr(compiled, "_cache"):  # a Python function has none, if NUMBA_DISABLE_JIT is set
-            compiled._cache = _Forgiving(compiled._cache)  # noqa: SLF001
-    except (OSError, RuntimeError):  # no kernel can be kept there
-        compiled = _njit(function, cached=False, forceinline=forceinline)
-    finally:
-        numba.config.CACHE_DIR = others  # type: ignore[attr-defined]
+    decorate = numba.njit(nogil=True, fastmath=False, error_model="numpy", forceinline=forceinline)
+    compiled: Any = decorate(function)
+    if hasattr(compiled, "_cache"):  # a Python function has none, if NUMBA_DISABLE_JIT is set
+        compiled._cache = KernelCache(function, _cache_name(function.__code__.co_filename), _FOLDERS)  # noqa: SLF001
     return cast("F", compiled)
-
-
-def _njit(function: F, *, cached: bool, forceinline: bool) -> Any:
-    decorate = numba.njit(cache=cached, nogil=True, fastmath=False, error_model="numpy", forceinline=forceinline)
-    return decorate(function)

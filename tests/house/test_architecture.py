@@ -21,9 +21,9 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 
 # What each room may import of ours, besides the rooms at the ground floor.
 GROUND = {
-    "arrow", "claim", "errors", "figures", "folders", "frame", "interrupt", "intervals", "jit", "layouts", "lists",
-    "memory", "names", "notebook", "parallel", "parts", "progress", "release", "run", "settings", "store", "stores",
-    "streams", "switch", "traces", "trajectories", "units",
+    "arrow", "claim", "errors", "figures", "folders", "frame", "interrupt", "intervals", "jit", "kernelcache",
+    "layouts", "lists", "memory", "names", "notebook", "parallel", "parts", "progress", "release", "run", "settings",
+    "store", "stores", "streams", "switch", "traces", "trajectories", "units",
 }  # fmt: skip
 MAY_IMPORT = {
     "kernels": set(),

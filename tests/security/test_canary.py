@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
-from shoal.jit import _BASE
+from shoal.jit import kernels_folder
 
 USER, COLUMN, FOLDER = "CanaryPerson", "canary_column", "canary_folder"
 LAT, LNG = 14.716677123456, -17.467686987654
@@ -128,7 +128,7 @@ def home(tmp_path_factory):
 @pytest.fixture(scope="module")
 def serve(home, tmp_path_factory):
     """A process with a home of its own that all commands run in; gives the exit code and what was said."""
-    places = {"HOME": home, "TMPDIR": home / "tmp", "XDG_CACHE_HOME": home, "NUMBA_CACHE_DIR": _BASE}
+    places = {"HOME": home, "TMPDIR": home / "tmp", "XDG_CACHE_HOME": home, "NUMBA_CACHE_DIR": kernels_folder()}
     process = subprocess.Popen(
         [sys.executable, "-c", SERVE],
         cwd=home,

@@ -45,6 +45,8 @@ def prepare(
     compiled = changes.count(-1)
     if running.json:
         show_json({"ok": True, "compiled": compiled, "methods": [one.name for one in chosen]})
+    elif kernels_folder() is None:
+        show(f"{compiled} kernels were compiled and not kept: no folder for them is safe. Set NUMBA_CACHE_DIR")
     elif compiled:
         show(f"{compiled} kernels are compiled. They are in {kernels_folder()}")
     else:
