@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import os
@@ -18,6 +19,7 @@ from cyclopts import App, CycloptsError, Parameter
 from cyclopts.config import Dict
 
 import shoal
+from shoal.cli.output import sound_streams, to_standard_error
 from shoal.cli.panels import Rewritten
 from shoal.cli.stdin import with_stdin
 from shoal.errors import NaiveTimes, NotVerified, SettingsError, ShoalError
@@ -201,6 +203,8 @@ for _name, (_text, _usage, _examples) in _COMMANDS.items():
     )
 
 _BARE: dict[str, Any] = {"result_action": "return_value", "exit_on_error": False, "print_error": False}
+_MAKES_FILES = ("anonymize", "demo", "prepare", "synth")
+_FOR_READING = {"--json", "--dry-run", "--help", "-h"}  # then what such a command makes is what it prints
 _READS = {"anonymize", "attack", "compare", "evaluate", "inspect", "measure", "verify"}
 
 
@@ -268,18 +272,43 @@ def _as_text(value: Any) -> Any:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line; exits with 0 (done, or the claim holds), 1 (it does not), 2 (failed) or 130 (Ctrl-C)."""
-    tokens = sys.argv[1:] if arguments is None else arguments
-    if arguments is None:
-        heed_signals()
-        logging.getLogger("shoal").addHandler(logging.NullHandler())  # the console says it
+    """Run the command line; exits with 0 (done, or the claim holds), 1 (it does not), 2 (failed) or 130 (Ctrl-C).
+
+    As a program (without `arguments`) it heeds signals, and its streams never fail.
+    """
+    if arguments is not None:
+        raise SystemExit(_code(arguments))
+    output = sound_streams()
+    heed_signals()
+    logging.getLogger("shoal").addHandler(logging.NullHandler())  # the console says it
+    code = _code(sys.argv[1:])
+    sys.stdout.flush()
+    raise SystemExit(_told(code, output.lost, sys.argv[1:]))
+
+
+def _code(tokens: list[str]) -> int:
+    """Run a command; return the exit code."""
     try:
         with with_stdin(tokens) as told, warnings.catch_warnings():
             warnings.simplefilter("ignore", NaiveTimes)  # the notes on reading say it
-            code = app.meta(told, **_BARE) or 0
+            return app.meta(told, **_BARE) or 0
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else FAILED
     except BaseException as error:
-        code = _failed(tokens, error)
-    raise SystemExit(code)
+        return _failed(tokens, error)
+
+
+def _told(code: int, lost: OSError | None, tokens: list[str]) -> int:
+    """Return the exit code of a command whose output was perhaps lost.
+
+    A reader that goes away has had enough. If the disk is full, what was printed is lost: then a command has failed,
+    unless what it makes are files.
+    """
+    if lost is None or lost.errno == errno.EPIPE:
+        return code
+    to_standard_error(f"shoal: standard output can't be written ({lost.strerror}); what was printed is lost")
+    files = tokens[:1] in ([name] for name in _MAKES_FILES) and not _FOR_READING.intersection(tokens)
+    return code or (0 if files else FAILED)
 
 
 def _failed(tokens: list[str], error: BaseException) -> int:
@@ -299,8 +328,6 @@ def _failed(tokens: list[str], error: BaseException) -> int:
         message = message.replace("multiple times.", "several times; give it once, with commas between the values.")
     elif isinstance(error, MemoryError):
         kind, message = "TooLarge", "memory ran out; use a larger machine or fewer rows (--period, --bbox)"
-    elif isinstance(error, SystemExit):
-        raise error
     elif not isinstance(error, ShoalError):
         if os.environ.get("SHOAL_DEBUG"):
             raise error
@@ -312,7 +339,7 @@ def _failed(tokens: list[str], error: BaseException) -> int:
 def _say_failure(tokens: list[str], kind: str, message: str) -> None:
     if "--json" in tokens:
         print(json.dumps({"ok": False, "error": {"kind": kind, "message": message}}))
-    sys.stderr.write(f"shoal: {message}\n")
+    to_standard_error(f"shoal: {message}")
 
 
 def _where(error: BaseException) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
 import json
-import os
 import sys
 import time
 from contextlib import contextmanager
@@ -111,17 +111,16 @@ def show(text: str = "") -> None:
 
 
 def _write(text: str) -> None:
-    """Write a line to standard output; a closed pipe is ignored, so that the work continues."""
-    try:
+    """Write a line to standard output, if there is one."""
+    if sys.stdout is not None:
         sys.stdout.write(text + "\n")
         sys.stdout.flush()
-    except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def show_json(value: dict[str, Any]) -> None:
-    """Write JSON to standard output."""
-    _write(json.dumps(value, indent=2, ensure_ascii=False))
+    """Write JSON to standard output; in an encoding that has not all characters, they are written as escapes."""
+    encoding = codecs.lookup(getattr(sys.stdout, "encoding", None) or "utf-8").name
+    _write(json.dumps(value, indent=2, ensure_ascii=encoding != "utf-8"))
 
 
 def show_table(title: str, rows: Sequence[tuple[str, Any]]) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 import time
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import TYPE_CHECKING
 
+from shoal.cli.output import to_standard_error
 from shoal.interrupt import undisturbed
 
 if TYPE_CHECKING:
@@ -101,16 +101,9 @@ def _left(stage: _Stage, now: float) -> float | None:
     return (now - stage.began) * max(stage.total - stage.done, 0) / stage.done
 
 
-def _write(line: str) -> None:
-    """Write a line to standard error in one piece; a closed one is ignored, so that the work continues."""
-    with suppress(OSError, ValueError):
-        sys.stderr.write(line + "\n")
-        sys.stderr.flush()
-
-
 @contextmanager
 def heartbeat(
-    line: Callable[[], str], *, wait: Callable[[], bool] | None = None, write: Callable[[str], None] = _write
+    line: Callable[[], str], *, wait: Callable[[], bool] | None = None, write: Callable[[str], None] = to_standard_error
 ) -> Iterator[None]:
     """Write `line()` every few seconds while the block runs, and nothing after it.
 

@@ -47,8 +47,11 @@ def with_stdin(tokens: Sequence[str]) -> Iterator[list[str]]:
         raise UnreadableFile("- stands for data that is piped into the command, but nothing is; name a file")
     with private_folder(_work_dir(tokens)) as folder:
         spooled = folder / "stdin"
-        with spooled.open("xb") as copy:
-            shutil.copyfileobj(sys.stdin.buffer, copy, 1 << 20)
+        try:
+            with spooled.open("xb") as copy:
+                shutil.copyfileobj(sys.stdin.buffer, copy, 1 << 20)
+        except OSError as error:
+            raise UnreadableFile(f"what is piped into the command can't be copied ({error.strerror})") from None
         path = spooled.rename(folder / f"stdin{_ending(spooled)}")
         yield [str(path) if token == "-" else token for token in tokens]  # noqa: S105  an argument, no password
 
