@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ __all__ = [
     "Columns",
     "find_cell_columns",
     "find_columns",
+    "keys_of",
     "looks_like_data",
     "means",
     "number_of",
@@ -126,23 +128,25 @@ def find_columns(
 
     Input: the names in the file, those `given` by role, the file's name for messages, whether a cells
     file was given, and the column of `geometry` that the file itself names. A column may be given by its number, and
-    the user as `@file` or `@folder`, which stands for the name of the file or of its folder. Output: the columns.
-    Raises ColumnsNotFound that names all roles that are missing or ambiguous.
+    the user as `@file` or `@folder`, which stands for the name of the file or of its folder. Output: the columns, by
+    their names, or as `#2` where several columns have the same name. Raises ColumnsNotFound that names all roles that
+    are missing or ambiguous.
 
     >>> find_columns(["user_id", "timestamp", "lon", "lat", "speed"], {}, "a.csv").of
     {'user': 'user_id', 'time': 'timestamp', 'lat': 'lat', 'lng': 'lon'}
     """
-    chosen = {role: _exact(name, names, role, where) for role, name in given.items()}
-    wanted = _Wanted(names, where, chosen, geometry)
+    chosen = {role: _exact(numbered(name, names), names, role, where) for role, name in given.items()}
+    wanted = _Wanted(list(dict.fromkeys(names)), where, chosen, geometry)
     wanted.find_user()
     if not wanted.find_trip(has_cells=has_cells):
         wanted.find_time()
         wanted.find_place(has_cells=has_cells)
     wanted.check()
     found = wanted.found
+    _refuse_twice(found, names, where)
     if "cell" in found and not has_cells:
         raise ColumnsNotFound(f"{where}: places are given as cells; give the file of cells (id, lat, lng) with `cells`")
-    ignored = tuple(name for name in names if name not in found.values() and name)
+    ignored = tuple(name for name in wanted.names if name not in found.values() and name)
     unit = _UNIT.fullmatch(found["time"].strip()) if "time" in found else None
     return Columns(found, ignored, unit[1].lower() if unit else None)
 
@@ -278,10 +282,11 @@ def find_cell_columns(names: Sequence[str], where: str) -> dict[str, str]:
     """
     found: dict[str, str | None] = {}
     for role, tiers in _CELL_FILE.items():
-        hits = _hits(tiers, names)
+        hits = _hits(tiers, list(dict.fromkeys(names)))
         if len(hits) > 1:
             raise ColumnsNotFound(f"{where}: several columns could be the {role}: {', '.join(_shown(hits))}; keep one")
         found[role] = hits[0] if hits else None
+    _refuse_twice({role: name for role, name in found.items() if name is not None}, names, where)
     if missing := [role for role, name in found.items() if name is None]:
         raise ColumnsNotFound(f"{where}: a cells file has columns id, lat, lng; missing: {', '.join(missing)}")
     return {role: name for role, name in found.items() if name is not None}
@@ -293,9 +298,13 @@ def _place_order(chosen: Mapping[str, str], *, has_cells: bool) -> list[tuple[st
 
 
 def _exact(name: str, names: Sequence[str], role: str, where: str) -> str:
-    if name in names or (role == "user" and name in FROM_PATH):
+    if (
+        name in names
+        or (role == "user" and name in FROM_PATH)
+        or (name.startswith("#") and number_of(name, names) is not None)
+    ):
         return name
-    alike = [n for n in names if n.strip().lower() == name.strip().lower()]
+    alike = [n for n in dict.fromkeys(names) if n.strip().lower() == name.strip().lower()]
     if len(alike) == 1:
         return alike[0]
     if any(_DATA.fullmatch(n) for n in names):
@@ -319,11 +328,32 @@ def number_of(name: str, names: Sequence[str]) -> int | None:
 def numbered(name: str, names: Sequence[str]) -> str:
     """Return the name of a column that is given by its number, else the name as it is given.
 
-    >>> numbered("2", ["uid", "time"]), numbered("time", ["uid", "time"])
-    ('time', 'time')
+    >>> numbered("2", ["uid", "time"]), numbered("time", ["uid", "time"]), numbered("2", ["uid", "uid"])
+    ('time', 'time', '#2')
     """
     at = number_of(name, names) if name not in names else None
-    return name if at is None else names[at]
+    return name if at is None else keys_of(names)[at]
+
+
+def keys_of(names: Sequence[str]) -> list[str]:
+    """Return what columns are called here: by their names, or by their numbers if several have the same name.
+
+    >>> keys_of(["uid", "lat", "uid"])
+    ['#1', 'lat', '#3']
+    """
+    times = Counter(names)
+    return [name if times[name] == 1 else f"#{number}" for number, name in enumerate(names, 1)]
+
+
+def _refuse_twice(found: Mapping[str, str], names: Sequence[str], where: str) -> None:
+    """Raise ColumnsNotFound if a column that was found is one of several with the same name."""
+    for role, name in found.items():
+        same = [number for number, other in enumerate(names, 1) if other == name]
+        if len(same) > 1:
+            ways = " or ".join(f'`columns="{role}={number}"`' for number in same[:4])
+            raise ColumnsNotFound(
+                f"{where}: {len(same)} columns are called {printable(name)}; rename one, or give its number: {ways}"
+            )
 
 
 def looks_like_data(name: str) -> bool:

@@ -26,7 +26,6 @@ __all__ = [
     "batches",
     "memory_limit",
     "open_engine",
-    "quoted",
     "rows_within",
     "text_literal",
 ]
@@ -54,15 +53,6 @@ def rows_within(limit: int) -> int:
     15240928
     """
     return max(limit - _LIBRARIES, limit // 2) // ROW_BYTES
-
-
-def quoted(name: str) -> str:
-    """Quote a column's name for SQL.
-
-    >>> quoted('a"b')
-    '"a""b"'
-    """
-    return '"' + name.replace('"', '""') + '"'
 
 
 def text_literal(text: str | os.PathLike[str]) -> str:

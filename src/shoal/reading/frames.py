@@ -10,6 +10,7 @@ from shoal.arrow import to_arrow_array
 from shoal.errors import InputError
 from shoal.reading.columns import means
 from shoal.reading.geometry import is_wgs84
+from shoal.reading.inputs import table_of_frame
 
 if TYPE_CHECKING:
     import geopandas as gpd
@@ -30,7 +31,9 @@ def from_geopandas(frame: gpd.GeoDataFrame, **options: Any) -> Trajectories:
     """
     from shoal.reading.read import from_arrow
 
-    return from_arrow(table_of_points(frame), **options)
+    if not (hasattr(frame, "to_crs") or hasattr(frame, "to_point_gdf")):
+        raise InputError("from_geopandas takes a geopandas.GeoDataFrame")
+    return from_arrow(table_of_frame(frame), **options)
 
 
 def table_of_points(frame: Any) -> pa.Table:
@@ -56,10 +59,7 @@ def table_of_points(frame: Any) -> pa.Table:
     others = others.drop(columns=[name for name in others.columns if means(str(name), "lat", "lng")])
     if str(others.index.dtype).startswith("datetime64"):
         others = others.reset_index(names="time") if "time" not in others.columns else others
-    try:
-        table = pa.Table.from_pandas(others, preserve_index=False).replace_schema_metadata(None)
-    except (pa.ArrowException, TypeError, AttributeError):
-        raise InputError("the frame can't be used: a column mixes types; give each column one type") from None
+    table = pa.Table.from_pandas(others, preserve_index=False).replace_schema_metadata(None)
     for name, values in (("lng", points.x), ("lat", points.y)):
         table = table.append_column(name, to_arrow_array(values.to_numpy(dtype=float, na_value=float("nan"))))
     return table

@@ -10,24 +10,24 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from shoal.errors import ColumnsNotFound, InputError, TooLarge
-from shoal.reading.columns import FROM_PATH, Columns, find_cell_columns, find_columns, numbered
+from shoal.errors import ColumnsNotFound, InputError, UnreadableFile
+from shoal.reading.columns import FROM_PATH, Columns, find_cell_columns, find_columns, keys_of
 from shoal.reading.dates import odd_sql, told_sql
 from shoal.reading.degrees import odd_number_sql
-from shoal.reading.engine import quoted, text_literal
+from shoal.reading.engine import text_literal
 from shoal.reading.odd import PLAIN, Odd, Part, digits_sql, has_odd_numbers, joined_sql, not_plain_sql, survey_odd
 from shoal.reading.paths import with_users
 from shoal.reading.places import DECODED, decoder_of, point_sql, trips_sql
 from shoal.reading.shapes import ORDERS
-from shoal.reading.sources import MAX_COLUMNS, Source
 from shoal.reading.times import LOCAL, NUMBER, ZONED, days_sql, kind_sql, number_sql, text_sql
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from shoal.reading.codes import CentresOf
     from shoal.reading.geometry import PointsOf
     from shoal.reading.options import ReadOptions
+    from shoal.reading.sources import Source
 
 __all__ = ["Parsed", "load_cells", "parse", "rejected_rows", "rows_and_users"]
 
@@ -60,12 +60,37 @@ class Parsed:
 
 
 @dataclass(frozen=True)
+class _Table:
+    """Files of equal shape: how the engine opens them, and the names and types of their columns, in order."""
+
+    call: str
+    names: tuple[str, ...]
+    types: tuple[str, ...]
+    renamed: bool = False  # whether the columns have to be given their numbers as names
+
+    @property
+    def sql(self) -> str:
+        """The table expression."""
+        return self.call + (f" AS f({', '.join(f'c{i}' for i in range(len(self.names)))})" if self.renamed else " AS f")
+
+    def keyed(self) -> dict[str, tuple[str, str]]:
+        """Return the SQL name and the type of each column, by what it is called (see `keys_of`)."""
+        return {key: (f"c{i}", kind) for i, (key, kind) in enumerate(zip(keys_of(self.names), self.types, strict=True))}
+
+    def with_path(self) -> tuple[_Table, str]:
+        """Return the same table with a further column for the path of each row's file, and the name of the column."""
+        taken, name = {name.lower() for name in self.names}, "shoal_file"
+        while name in taken:
+            name += "_"
+        return replace(self, call=f"{self.call.removesuffix(')')}, filename = '{name}')"), name
+
+
+@dataclass(frozen=True)
 class _Group:
-    """Files of equal shape: a table expression and the SQL name and type of each of their columns."""
+    """Files of equal shape: a table expression, and the SQL name and type of each of their columns."""
 
     table: str
-    sql_names: dict[str, str]
-    types: dict[str, str]
+    keyed: dict[str, tuple[str, str]]
     columns: Columns
     texts: dict[str, str] = field(default_factory=dict)  # SQL by role, of those that are no column of the file
     decoder: PointsOf | CentresOf | None = None
@@ -73,10 +98,10 @@ class _Group:
     odd_numbers: bool = False  # whether times are numbers that may be no epoch times
 
     def of(self, role: str) -> str:
-        return self.texts.get(role) or self.sql_names[self.columns.of[role]]
+        return self.texts.get(role) or self.keyed[self.columns.of[role]][0]
 
     def type_of(self, role: str) -> str:
-        return "VARCHAR" if role in self.texts else self.types[self.columns.of[role]]
+        return "VARCHAR" if role in self.texts else self.keyed[self.columns.of[role]][1]
 
 
 def parse(
@@ -124,11 +149,11 @@ def load_cells(engine: Any, sources: Sequence[Source]) -> None:
     name = sources[0].name
     parts = []
     for source in sources:
-        table, sql_names, types = _table(engine, [source])
-        found = find_cell_columns(list(sql_names), name)
-        lat, lng = (_degrees(sql_names[found[r]], types[found[r]], r, name) for r in ("lat", "lng"))
-        identity = f"CAST({sql_names[found['id']]} AS VARCHAR)"
-        parts.append(f"SELECT {identity} AS id, {lat} AS lat, {lng} AS lng FROM {table}")  # noqa: S608
+        table = _table(engine, [source])
+        keyed, found = table.keyed(), find_cell_columns(table.names, name)
+        lat, lng = (_degrees(*keyed[found[role]], role, name) for role in ("lat", "lng"))
+        identity = f"CAST({keyed[found['id']][0]} AS VARCHAR)"
+        parts.append(f"SELECT {identity} AS id, {lat} AS lat, {lng} AS lng FROM {table.sql}")  # noqa: S608
     valid = "id IS NOT NULL AND abs(lat) <= 90 AND abs(lng) <= 180 AND lower(concat(lat, lng)) NOT LIKE '%nan%'"
     everything = " UNION ALL ".join(parts)
     engine.execute(f"CREATE TEMP TABLE cells AS SELECT DISTINCT id, lat, lng FROM ({everything}) WHERE {valid}")  # noqa: S608
@@ -166,42 +191,43 @@ def rows_and_users(engine: Any, sources: Sequence[Source], options: ReadOptions)
     """
     rows = users = 0
     for source in sources:
-        table, sql_names, types = _table(engine, [source])
-        column = _columns_of(source, sql_names, options).of["user"]
+        table = _table(engine, [source])
+        column = _columns_of(source, table.names, options).of["user"]
         if column in FROM_PATH:
             return 0, 0
-        label = _user(sql_names[column], types[column], source.name, text=True)
-        counted = f"SELECT count(u), count(DISTINCT u) FROM (SELECT {label} AS u FROM {table})"  # noqa: S608
+        label = _user(*table.keyed()[column], source.name, text=True)
+        counted = f"SELECT count(u), count(DISTINCT u) FROM (SELECT {label} AS u FROM {table.sql})"  # noqa: S608
         ((of_file, apart),) = engine.execute(counted).fetchall()
         rows, users = rows + of_file, users + apart
     return rows, users
 
 
-def _columns_of(source: Source, sql_names: Mapping[str, str], options: ReadOptions) -> Columns:
+def _columns_of(source: Source, names: Sequence[str], options: ReadOptions) -> Columns:
     """Return the columns to read of files like this one."""
-    every = source.columns or tuple(sql_names)  # also columns whose names stand twice
     geo = source.geo
     return find_columns(
-        list(sql_names),
-        {role: numbered(column, every) for role, column in options.columns.items()},
+        names,
+        options.columns,
         source.name,
         has_cells=options.cells is not None,
-        geometry=geo.column if geo is not None and geo.column in sql_names else None,
+        geometry=geo.column if geo is not None and geo.column in names else None,
     )
 
 
 def _group(engine: Any, files: list[Source], options: ReadOptions, number: int) -> _Group:
-    table, sql_names, types = _table(engine, files)
+    whole = _table(engine, files)
     geo, name = files[0].geo, files[0].name
-    columns = _columns_of(files[0], sql_names, options)
-    texts = {}
+    columns, keyed = _columns_of(files[0], whole.names, options), whole.keyed()
+    table, texts = whole.sql, {}
     if columns.of["user"] in FROM_PATH:
-        table, texts["user"] = with_users(engine, table, files, columns.of["user"], number)
+        told, path = whole.with_path()
+        table, texts["user"] = with_users(engine, told.sql, path, files, columns.of["user"], number)
     if columns.trip is not None:
-        if _base_type(types[columns.trip]) != "VARCHAR":
-            raise _wrong_type("trip", types[columns.trip], name)
-        table, texts["time"], texts["geometry"] = trips_sql(table, sql_names[columns.trip], number)
-    group = _Group(table, sql_names, types, columns, texts)
+        column, kind = keyed[columns.trip]
+        if _base_type(kind) != "VARCHAR":
+            raise _wrong_type("trip", kind, name)
+        table, texts["time"], texts["geometry"] = trips_sql(table, column, number)
+    group = _Group(table, keyed, columns, texts)
     if "time" in columns.of and options.time_unit == "auto" and _base_type(group.type_of("time")) in _NUMBERS:
         group = replace(group, odd_numbers=has_odd_numbers(engine, table, group.of("time")))
     role = next((role for role in DECODED if role in columns.of), None)
@@ -213,26 +239,42 @@ def _group(engine: Any, files: list[Source], options: ReadOptions, number: int) 
     return replace(group, decoder=decoder, point=point)
 
 
-def _table(engine: Any, files: list[Source]) -> tuple[str, dict[str, str], dict[str, str]]:
-    """Return a table expression over files of one shape, and the SQL name and type of each column."""
+def _table(engine: Any, files: list[Source]) -> _Table:
+    """Return a table expression over files of one shape, whose columns are numbered: c0, c1, ….
+
+    The engine takes names that differ only in case for the same, and renames one of them.
+    """
     first = files[0]
     paths = ", ".join(text_literal(file.path) for file in files if file.path is not None)
     if first.kind == "csv":
-        # Columns are numbered and typed as text: no sniffing, nothing depends on what the names look like.
-        unique = list(dict.fromkeys(first.columns))
+        # Columns are typed as text: no sniffing, nothing depends on what they look like.
         typed = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(first.columns)))
-        table = (
+        call = (
             f"read_csv([{paths}], auto_detect = false, header = {str(first.header).lower()}, skip = {first.skip}, "
-            f"delim = {text_literal(first.delimiter)}, "
-            f"quote = '\"', escape = '\"', columns = {{{typed}}}, hive_partitioning = false, store_rejects = true)"
+            f"delim = {text_literal(first.delimiter)}, quote = '\"', escape = '\"', columns = {{{typed}}}, "
+            "hive_partitioning = false, store_rejects = true)"
         )
-        names = {name: f"c{first.columns.index(name)}" for name in unique if first.columns.count(name) == 1}
-        return table, names, dict.fromkeys(names, "VARCHAR")
-    table = f"read_parquet([{paths}], hive_partitioning = false)" if first.kind == "parquet" else "input"
-    described = engine.execute(f"DESCRIBE SELECT * FROM {table}").fetchall()  # noqa: S608
-    if len(described) > MAX_COLUMNS:
-        raise TooLarge(f"{first.name}: more than {MAX_COLUMNS:,} columns; keep those for user, time and place")
-    return table, {row[0]: quoted(row[0]) for row in described}, {row[0]: row[1] for row in described}
+        return _Table(call, first.columns, ("VARCHAR",) * len(first.columns))
+    if first.kind == "table":
+        described = engine.execute("DESCRIBE SELECT * FROM input").fetchall()
+        return _Table("input", first.columns, tuple(row[1] for row in described))
+    call = f"read_parquet([{paths}], hive_partitioning = false)"
+    described = engine.execute(f"DESCRIBE SELECT * FROM {call}").fetchall()  # noqa: S608
+    names = _parquet_names(engine, first)
+    if len(names) != len(described):
+        raise UnreadableFile(f"{first.name}: its list of columns is damaged; write it again")
+    return _Table(call, names, tuple(row[1] for row in described), renamed=True)
+
+
+def _parquet_names(engine: Any, source: Source) -> tuple[str, ...]:
+    """Return the names of the columns of a Parquet file as they stand in it."""
+    fields = engine.execute("SELECT name, num_children FROM parquet_schema(?)", [str(source.path)]).fetchall()
+    names, inside = [], 0
+    for name, children in fields[1:]:
+        if inside == 0:
+            names.append(name)
+        inside += (children or 0) - (inside > 0)
+    return tuple(names)
 
 
 def _select(group: _Group, options: ReadOptions, where: str, *, text_users: bool) -> tuple[Part, str]:

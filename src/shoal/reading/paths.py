@@ -22,7 +22,16 @@ if TYPE_CHECKING:
 
     from shoal.reading.sources import Source
 
-__all__ = ["PARQUET", "TEXT", "UNPACKED_BY_ENGINE", "ending_of", "linked", "printable_name", "teller_of", "with_users"]
+__all__ = [
+    "PARQUET",
+    "TEXT",
+    "UNPACKED_BY_ENGINE",
+    "ending_of",
+    "linked",
+    "printable_name",
+    "teller_of",
+    "with_users",
+]
 
 PARQUET = (".parquet", ".pq")
 TEXT = (".csv", ".tsv", ".txt", ".plt")
@@ -84,11 +93,13 @@ def teller_of(role: str, path: PurePath) -> str:
     return os.fsencode(found).decode("utf-8", "backslashreplace")
 
 
-def with_users(engine: Any, table: str, files: Sequence[Source], role: str, number: int) -> tuple[str, str]:
-    """Return a table expression with a column for the user that the path of each row's file tells, and its name."""
+def with_users(engine: Any, table: str, path: str, files: Sequence[Source], role: str, number: int) -> tuple[str, str]:
+    """Return a table expression with a column for the user that the path of each row's file tells, and its name.
+
+    `table` has the path of each row's file in the column `path`.
+    """
     tellers = [teller_of(role, file.told) for file in files if file.told is not None]
     if not tellers:
         raise ColumnsNotFound(f'{files[0].name}: a table has no file; name the column of the user: `columns="user=…"`')
     engine.register(f"told_{number}", pa.table({"path": [str(file.path) for file in files], "shoal_user": tellers}))
-    rows = f"{table.removesuffix(')')}, filename = 'shoal_path')"
-    return f"(SELECT * FROM {rows} AS f JOIN told_{number} AS told ON f.shoal_path = told.path)", "shoal_user"  # noqa: S608
+    return f"(SELECT * FROM {table} JOIN told_{number} AS told ON f.{path} = told.path) AS f", "shoal_user"  # noqa: S608

@@ -36,7 +36,7 @@ from shoal.reading.geometry import geo_of_schema
 from shoal.reading.parse import Parsed, load_cells, parse, rejected_rows, rows_and_users
 from shoal.reading.places import DECODED, how_to_swap, no_points, places_notes
 from shoal.reading.rules import KEPT, Rows, Rules, in_box, judge
-from shoal.reading.sources import Source
+from shoal.reading.sources import Source, check_width
 from shoal.reading.times import LOCAL, NO_TIME, NUMBER, ZONED, ZULU, zone
 from shoal.units import INT32
 
@@ -192,7 +192,9 @@ def finish(rows: OpenRows) -> tuple[pa.Array, Account]:
 
 def _look_at(source: Input, arrived: Arrivals) -> list[Source]:
     if isinstance(source, pa.Table):
-        return [Source("table", "table", rows=source.num_rows, shape=("table",), geo=geo_of_schema(source.schema))]
+        check_width(source.num_columns, "table")
+        names, rows = tuple(source.column_names), source.num_rows
+        return [Source("table", "table", columns=names, rows=rows, shape=("table",), geo=geo_of_schema(source.schema))]
     return arrived.open(source)
 
 
@@ -213,8 +215,9 @@ def _open(
     paths, limits = [path for path, _ in files], {"threads": threads, "memory": memory}
     with open_engine(paths, work_dir=work_dir, ordered=ordered, where=where, **limits) as engine:
         if isinstance(source, pa.Table):
-            # Without the metadata of columns, which DuckDB 1.5 takes for types of its own (GeoArrow).
-            engine.register("input", pa.Table.from_arrays(source.columns, source.column_names))
+            # Without the metadata of columns, which DuckDB 1.5 takes for types of its own (GeoArrow), nor their names.
+            names = [f"c{i}" for i in range(source.num_columns)]
+            engine.register("input", pa.Table.from_arrays(source.columns, names))
         load_cells(engine, cells)
         yield engine
 

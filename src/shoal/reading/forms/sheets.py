@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.errors import InputError, TooLarge, UnreadableFile
 from shoal.reading.forms import Brought
+from shoal.reading.inputs import is_panic
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,7 +39,7 @@ def bring_sheets(path: Path, folder: Path, name: str) -> list[Brought]:
     except (CalamineError, ValueError, zipfile.BadZipFile):
         raise UnreadableFile(f"{name}: not a whole spreadsheet, or it needs a password; save it as CSV") from None
     except BaseException as error:
-        if type(error).__module__ != "pyo3_runtime":  # how the reader reports what it did not expect
+        if not is_panic(error):
             raise
         raise UnreadableFile(f"{name}: the spreadsheet is damaged; save it as CSV") from None
     if not found:
