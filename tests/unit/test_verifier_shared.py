@@ -18,6 +18,7 @@ SHARED = {
         "names",
         "notebook",
         "parallel",
+        "regular",
         "run",
         "switch",
         "units",

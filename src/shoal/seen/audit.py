@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from shoal.arrow import to_arrow_array
 from shoal.errors import CannotCheck
+from shoal.regular import open_regular
 from shoal.seen.arrays import distinct, fresh, spread
 
 if TYPE_CHECKING:
@@ -205,8 +206,9 @@ def audit_rows(audit: str | Path | pa.Table) -> pa.Table:
         if str(audit).lower().endswith(".csv"):
             types = {"record": pa.int64(), "owner": pa.string(), "member": pa.string()}
             types |= dict.fromkeys(_TIMES, pa.timestamp("ms", "UTC"))
-            return pa_csv.read_csv(audit, convert_options=pa_csv.ConvertOptions(column_types=types))
-        with pq.ParquetFile(audit) as file:
+            with open_regular(audit) as raw:
+                return pa_csv.read_csv(raw, convert_options=pa_csv.ConvertOptions(column_types=types))
+        with open_regular(audit) as raw, pq.ParquetFile(raw) as file:
             return file.read()
     except FileNotFoundError:
         raise CannotCheck(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ import pyarrow.parquet as pq
 
 from shoal.arrow import from_arrow_array
 from shoal.errors import CannotCheck
+from shoal.regular import open_regular
 from shoal.seen.header import parse_json
 from shoal.switch import mend
 
@@ -29,6 +31,7 @@ __all__ = ["BOX", "POINT", "Batch", "File", "open_release_file", "read_columns",
 
 _BATCH = 1 << 20
 _BLOCK = 1 << 26
+_MOST_STATED = 1 << 14  # bytes of the `shoal` object; it has some hundreds
 _INSTANT = pa.timestamp("ms", "UTC")
 BOX = ("t_start", "t_end", "x_min", "y_min", "x_max", "y_max")
 POINT = ("uid", "datetime", "lat", "lng")
@@ -72,9 +75,10 @@ class File:
         """Return the rows, about a million at a time, with some columns (of text files: all); raises `CannotCheck`."""
         try:
             if self.is_csv:
-                yield from _open_csv(self.path)
+                with _open_csv(self.path) as reader:
+                    yield from reader
             else:
-                with pq.ParquetFile(self.path) as file:
+                with open_regular(self.path) as raw, pq.ParquetFile(raw) as file:
                     yield from file.iter_batches(_BATCH, columns=columns)
         except (OSError, UnicodeError, pa.ArrowException):
             raise _unreadable() from None
@@ -109,7 +113,7 @@ def open_release_file(release: str | Path) -> File:
         if path.suffix.lower() == ".csv":
             with _open_csv(path) as reader:
                 return File(path, reader.schema.names, reader.schema, {}, None, is_csv=True)
-        with pq.ParquetFile(path) as file:
+        with open_regular(path) as raw, pq.ParquetFile(raw) as file:
             footer = dict(file.metadata.metadata or {})
             schema, parquet, writer = file.schema_arrow, file.metadata, file.metadata.created_by or ""
             return File(path, schema.names, schema, footer, _stated(footer), parquet=parquet, writer=writer)
@@ -122,19 +126,24 @@ def _unreadable() -> CannotCheck:
 
 
 def _stated(footer: dict[bytes, bytes]) -> Any:
-    return parse_json(footer[b"shoal"]) if b"shoal" in footer else None
+    return parse_json(footer[b"shoal"], _MOST_STATED) if b"shoal" in footer else None
 
 
-def _open_csv(path: Path) -> Any:
+@contextmanager
+def _open_csv(path: Path) -> Iterator[Any]:
     """Open a CSV file whose values are all text."""
     parse = pa_csv.ParseOptions(ignore_empty_lines=False)
     read = pa_csv.ReadOptions(block_size=_BLOCK)
-    with pa_csv.open_csv(path, parse_options=parse, read_options=read) as probe:
+    with open_regular(path) as raw, pa_csv.open_csv(raw, parse_options=parse, read_options=read) as probe:
         names = probe.schema.names
     convert = pa_csv.ConvertOptions(
         column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=True, null_values=[""]
     )
-    return pa_csv.open_csv(path, parse_options=parse, read_options=read, convert_options=convert)
+    with (
+        open_regular(path) as raw,
+        pa_csv.open_csv(raw, parse_options=parse, read_options=read, convert_options=convert) as reader,
+    ):
+        yield reader
 
 
 def read_columns(

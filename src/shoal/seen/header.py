@@ -29,20 +29,22 @@ class Header:
     truth: str = "member"
 
 
-def parse_json(text: bytes) -> Any:
+def parse_json(text: bytes, most: int | None = None) -> Any:
     """Read JSON that is written as Python writes it; else return a string: repeated keys or blanks could carry data.
+
+    Text of more than `most` bytes, numbers that JSON does not have (NaN) and halves of characters are no JSON either.
 
     >>> parse_json(b'{"k": 3}'), parse_json(b'{"k": 4, "k": 3}')
     ({'k': 3}, 'not JSON')
     """
     try:
+        if most is not None and len(text) > most:
+            return "not JSON"
         plain = text.decode()
         value = json.loads(plain)
-        forms = (
-            json.dumps(value),
-            json.dumps(value, ensure_ascii=False),
-            json.dumps(value, indent=2, ensure_ascii=False),
-        )
+        how: tuple[dict[str, Any], ...] = ({}, {"ensure_ascii": False}, {"indent": 2, "ensure_ascii": False})
+        forms = [json.dumps(value, allow_nan=False, **form) for form in how]
+        forms[1].encode()
     except (ValueError, RecursionError):
         return "not JSON"
     return value if value is not None and plain.removesuffix("\n") in forms else "not JSON"
@@ -58,7 +60,7 @@ def read_header(stated: Any) -> Header | None:
     claim, parameters = stated.get("claim"), stated.get("parameters")
     if not (is_count(cell_m) and is_count(slot_s) and (crs is None or isinstance(crs, str))):
         return None
-    if not isinstance(claim, dict):
+    if not isinstance(claim, dict) or not isinstance(claim.get("name"), str):
         return None
     try:
         understood = Claim.from_dict(claim)

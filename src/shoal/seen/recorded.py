@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.errors import CannotCheck, InputError, SettingsError, UnreadableFile
 from shoal.names import flag_of
+from shoal.regular import read_regular
 from shoal.release import Release
 from shoal.seen.findings import Findings
 from shoal.seen.header import parse_json
@@ -140,10 +141,7 @@ def _load(file: str | Path | None) -> dict[str, Any]:
     """Return a run record; raises CannotCheck if it is none."""
     wrong = CannotCheck("the run record can't be read; give the file that shoal anonymize wrote: `run_record`")
     try:
-        path = Path(file or "")
-        if not path.is_file() or path.stat().st_size > _MOST:
-            raise wrong
-        record = parse_json(path.read_bytes())
+        record = parse_json(read_regular(file or "", _MOST))
     except OSError:
         raise wrong from None
     if not isinstance(record, dict):

@@ -59,7 +59,7 @@ def track_of_file(file: File) -> tuple[NDArray[np.int64], Track]:
 
     Raises CannotCheck if these can't be read.
     """
-    if not set(POINT) <= set(file.names):
+    if not set(POINT) <= set(file.names) or len(set(file.names)) < len(file.names):
         raise CannotCheck(_NO_DEGREES)
     names = [*POINT, *(name for name in BOX[:2] if name in file.names)]
     parts: list[list[NDArray[Any]]] = [[] for _ in POINT]

@@ -8,7 +8,8 @@ screening, search of boxes and reading of manifests and audits. What it shares w
   to one start), `reading.spill` (files of numbers that do not fit into memory) and what these use of `reading`;
 - the data types: `claim`, `frame`, `layouts`, `release`, `traces`, `trajectories`;
 - tools that know nothing of releases: `arrow`, `errors`, `folders`, `jit`, `lists`, `memory`, `names`, `notebook`,
-  `parallel`, `run`, `units`; and `switch`, which finishes an interrupted publication before a release is opened;
+  `parallel`, `regular`, `run`, `units`; and `switch`, which finishes an interrupted publication before a release is
+  opened;
 - what fetches a release from an address: `stores.addresses`, `stores.postgres`, `stores.objects`, and
   `stores.released`, the form of a release in a database, with the code that reads it back.
 

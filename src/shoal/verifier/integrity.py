@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from shoal.seen.manifest import file_digest
+from shoal.seen.manifest import file_digest, is_manifest
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -13,9 +13,6 @@ if TYPE_CHECKING:
     from shoal.seen.findings import Findings
 
 __all__ = ["check_counts", "check_manifest", "check_point_counts", "rounding"]
-
-_KEYS = {"shoal", "counts", "seeded", "files"}
-_COUNTS = {"records", "samples_published", "samples_suppressed", "samples_created"}
 
 
 def check_manifest(
@@ -32,7 +29,7 @@ def check_manifest(
         findings.note("no-manifest")
         return None
     findings.ran("integrity")
-    if not _well_formed(manifest):
+    if not is_manifest(manifest):
         findings.fail("integrity/malformed")
         return None
     if set(manifest["files"]) != {path.name}:
@@ -95,14 +92,3 @@ def rounding(value: int) -> int:
     (0, 5, 500)
     """
     return 0 if value < 100 else 10 ** (len(str(value)) - 2) // 2
-
-
-def _well_formed(manifest: Any) -> bool:
-    if not isinstance(manifest, dict) or set(manifest) != _KEYS or not isinstance(manifest["seeded"], bool):
-        return False
-    shoal, counts, files = manifest["shoal"], manifest["counts"], manifest["files"]
-    if not all(isinstance(part, dict) for part in (shoal, counts, files)) or set(counts) != _COUNTS:
-        return False
-    if not all(isinstance(n, int) and not isinstance(n, bool) and n >= 0 for n in counts.values()):
-        return False
-    return all(isinstance(sha, str) for sha in files.values())

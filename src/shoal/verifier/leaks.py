@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from shoal.regular import open_regular
+
 if TYPE_CHECKING:
     from shoal.seen.file import File
     from shoal.seen.findings import Findings
@@ -74,7 +76,7 @@ def _check_layout(findings: Findings, file: File) -> None:
 def check_bytes(findings: Findings, values: int, file: File) -> None:
     """Check that a CSV file has no byte besides its values: no quote or blank that could carry something."""
     size = len(",".join(file.names).encode()) + 1 + values
-    with file.path.open("rb") as lines:
+    with open_regular(file.path) as lines:
         plain = all(b"\r" not in block for block in iter(lambda: lines.read(_BLOCK), b""))
     findings.fail_if(file.path.stat().st_size != size or not plain, "leaks/stray-bytes")
 

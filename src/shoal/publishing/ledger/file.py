@@ -16,7 +16,6 @@ import hashlib
 import json
 import mmap
 import os
-import stat
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from shoal.errors import LedgerError, OutputError, SettingsError
 from shoal.folders import private_folder
 from shoal.interrupt import undisturbed
 from shoal.publishing.ledger.fingerprints import KEY_BYTES, People
+from shoal.regular import regular_handle
 from shoal.settings import Settings
 from shoal.switch import place_new, sync_folder
 
@@ -106,9 +106,7 @@ def open_file(path: Path) -> LedgerFile:
 def _open_or_make(path: Path) -> tuple[int | None, bool]:
     """Return the locked file and whether it is new; None for the file if another run made one at the same time."""
     try:
-        if not stat.S_ISREG(path.stat().st_mode):
-            raise LedgerError(f"the ledger {path.name} is no ordinary file; name another")
-        handle = os.open(path, os.O_RDWR)
+        handle = regular_handle(path, os.O_RDWR)
     except FileNotFoundError:
         return _write(path, os.urandom(KEY_BYTES), [], over=False), True
     except OSError as error:
