@@ -102,7 +102,7 @@ class Draft:
         return self.edit_shoal(
             {
                 "format": 1,
-                "method": "by-hand",
+                "method": "k-scale",
                 "parameters": {"k": self.k},
                 "claim": self.claim,
                 "cell_m": frame.cell_m,
@@ -241,7 +241,7 @@ def in_memory(draft, **change):
         "offsets": edges(boxes),
         "layout": Boxes(np.array([box for own in boxes for box in own], dtype=np.int32)),
         "frame": draft.people.frame,
-        "method": "by-hand",
+        "method": "k-scale",
         "parameters": {"k": draft.k},
         "claim": Claim(**draft.claim),
         "suppressed": draft.suppressed,

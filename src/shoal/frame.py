@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyproj import Transformer
 
-__all__ = ["Frame", "floor_cells", "local_crs", "transformer"]
+__all__ = ["Frame", "floor_cells", "is_public_crs", "local_crs", "transformer"]
+
+_CODE = re.compile(r"(EPSG|epsg|ESRI|esri):[0-9]{4,6}|(IGNF|OGC):[A-Za-z0-9_.]{1,20}")
+_CENTRE = re.compile(r"\+proj=laea \+lat_0=(-?[0-9]{1,2}) \+lon_0=(-?[0-9]{1,3}) .*")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,6 +112,19 @@ def local_crs(lng: int, lat: int) -> str:
     '+proj=laea +lat_0=40 +lon_0=116 +datum=WGS84 +units=m +no_defs +type=crs'
     """
     return f"+proj=laea +lat_0={lat} +lon_0={lng} +datum=WGS84 +units=m +no_defs +type=crs"
+
+
+def is_public_crs(crs: str) -> bool:
+    """Return whether a CRS may be published: the code of an authority, or a local CRS around whole degrees.
+
+    >>> is_public_crs("EPSG:32650"), is_public_crs(local_crs(116, 40)), is_public_crs("+proj=laea +lat_0=39.904")
+    (True, True, False)
+    """
+    centre = _CENTRE.fullmatch(crs)
+    if centre is not None:
+        lat, lng = int(centre[1]), int(centre[2])
+        return abs(lat) <= 90 and abs(lng) <= 180 and crs == local_crs(lng, lat)
+    return _CODE.fullmatch(crs) is not None
 
 
 @lru_cache(maxsize=16)

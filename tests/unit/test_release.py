@@ -28,7 +28,7 @@ EXAMPLES = [
 
 
 def header(claim):
-    return {"format": 1, "method": "by-hand", "parameters": {}, "claim": claim, "cell_m": 100, "slot_s": 60, "crs": CRS}
+    return {"format": 1, "method": "k-scale", "parameters": {}, "claim": claim, "cell_m": 100, "slot_s": 60, "crs": CRS}
 
 
 @pytest.mark.parametrize("values", EXAMPLES, ids=lambda values: "-".join(map(str, values.values())))

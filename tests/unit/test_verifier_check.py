@@ -512,8 +512,8 @@ def test_a_release_of_no_rows_with_geometry_does_not_hold(bbox, tmp_path):
 @pytest.mark.parametrize(
     ("before", "after", "codes"),
     [
-        ("lat_0=40", "lat_0=40.0", ()),
-        ("lat_0=40", "lat_0=39.9042", ("leaks/header-centre",)),
+        ("lat_0=40", "lat_0=40", ()),
+        ("lat_0=40", "lat_0=39.9042", ("leaks/header-crs",)),
         ("+type", "+title=victim +type", ("leaks/header-crs",)),
     ],
 )

@@ -11,6 +11,7 @@ import pytest
 
 from shoal.claim import Claim
 from shoal.errors import CannotCheck, NotVerified, SettingsError
+from shoal.frame import is_public_crs, local_crs
 from shoal.layouts import Points
 from shoal.reading.options import ReadOptions
 from shoal.release import Release
@@ -39,7 +40,7 @@ NOTHING = Claim("none")
 GRID = Grid(None, 500, 1800)
 PROMISED = {"name": "cover", "k": 3}
 ON_GRID = {"cell_m": 500, "slot_s": 1800, "crs": None}
-STATED = {"format": 1, "method": "by-hand", "parameters": {"k": 3}, "claim": PROMISED, **ON_GRID}
+STATED = {"format": 1, "method": "uniform", "parameters": {"k": 3}, "claim": PROMISED, **ON_GRID}
 
 
 def findings_of(check, *given, **options):
@@ -135,10 +136,12 @@ def test_the_level_of_truth():
         assert truth_level(method, {"merge": merge}) == "member"
 
 
-KEYS, CLAIM, METHOD, PARAMETERS, CRS, CENTRE = (
-    (f"leaks/header-{part}", None) for part in ("keys", "claim", "method", "parameters", "crs", "centre")
+KEYS, CLAIM, METHOD, PARAMETERS, CRS, GRID_SIZE = (
+    (f"leaks/header-{part}", None) for part in ("keys", "claim", "method", "parameters", "crs", "grid")
 )
+BOUNDS = [(40_000_000, []), (40_000_001, [PARAMETERS])]
 WINDOWS = {"name": "kte-anonymity", "k": 2, "tau_s": 60, "epsilon_s": 90}
+OWN = local_crs(116, 40)
 KTE = {"method": "kte-hide", "claim": WINDOWS}
 NOISE = {"method": "geo-indistinguishability", "claim": {"name": "geo-indistinguishability", "epsilon_per_m": 0.01}}
 SHARE = {"name": "kte-cover", "k": 2, "tau_s": 60, "epsilon_s": 90}
@@ -169,13 +172,17 @@ def header_faults(stated):
         *(({"claim": {"name": "none", "why": why}}, [CLAIM]) for why in ("unclaimed", "for a friend")),
         *(({"claim": {**SHARE, "leakage_share": share}, "parameters": {}}, []) for share in (0.012, 0)),
         ({"claim": {**SHARE, "leakage_share": 0.0123}, "parameters": {}}, [CLAIM]),
-        *(({"method": method}, []) for method in ("a", "a" + 31 * "0")),
-        *(({"method": method}, [METHOD]) for method in ("a" + 32 * "0", "-a", "a\n", "Mr-X", 7, ["x"])),
+        *(({"method": method}, []) for method in ("shoal", "geo-indistinguishability")),
+        *(({"method": method}, [METHOD]) for method in ("ann-smith", "a", "shoal\n", "Shoal", 7, ["x"])),
         ({"method": None, "parameters": {}}, [METHOD]),
         *(({"parameters": parameters}, [PARAMETERS]) for parameters in (None, [], [("k", 3)])),
         ({"parameters": {}}, []),
-        *(({"parameters": {"k": k}, "claim": {"name": "none"}}, [PARAMETERS]) for k in (0, True, None, 2**31)),
-        *(({"parameters": {"k": k}, "claim": {"name": "none"}}, []) for k in (1, 2**31 - 1)),
+        *(({"parameters": {"k": k}, "claim": {"name": "none"}}, [PARAMETERS]) for k in (0, True, None, 1001)),
+        *(({"parameters": {"k": k}, "claim": {"name": "none"}}, []) for k in (1, 1000)),
+        ({"claim": {"name": "cover", "k": 1001}, "parameters": {}}, [CLAIM]),
+        ({"claim": {"name": "kte-cover", "k": 2, "tau_s": 2**30}, "parameters": {}}, [CLAIM]),
+        *(({name: value}, [GRID_SIZE]) for name, value in (("cell_m", 138_001_380), ("slot_s", 1_380_013_800))),
+        *(({"method": "shoal", "parameters": {"max_span_m": span}}, said) for span, said in BOUNDS),
         *(({"parameters": {"k": 3, name: 9}}, [PARAMETERS]) for name in ("max_span_m", "candidates", "victim")),
         ({"parameters": {"k": 4}}, [other("k")]),
         ({"method": "shoal", "parameters": {"k": 3, "max_span_m": 9, "max_duration_s": 8}}, []),
@@ -209,40 +216,25 @@ def test_every_fault_of_a_header_is_named(change, faults):
 @pytest.mark.parametrize(
     ("crs", "faults"),
     [
-        *((f"EPSG:{code}", []) for code in ("32650", 20 * "1")),
-        ("ESRI:102028", []),
-        *((crs, [CRS]) for crs in ("EPSG:" + 21 * "1", "EPSG:32650 ", "victim:13800138000", "", "proj=merc")),
+        *((code, []) for code in ("EPSG:32650", "epsg:32650", "ESRI:102028", "IGNF:LAMB93")),
+        *((local_crs(lng, lat), []) for lng, lat in ((116, 40), (-180, -90), (0, 0), (180, 90))),
+        *((code, [CRS]) for code in ("EPSG:4326", "EPSG:999999", "OGC:CRS84", "IGNF:ANN.SMITH", "ESRI:13800138000")),
+        *((code, [CRS]) for code in ("EPSG:32650 ", "EPSG:32650+5773", "victim:13800138000", "", "proj=merc")),
         ('PROJCRS["x",REMARK["victim"]]', [CRS]),
-        *(
-            (f"+proj=merc +{term}", [CRS])
-            for term in ("zone", "zone=500", "zone=\u0665", "south=", "south=x", "no_defs=5")
-        ),
-        *(
-            (f"+proj=merc +{term}", [CRS])
-            for term in ("x_0=1,5", "x_0=\u0664\u0660", "units=km", "proj=merc", "lat_0=14d30")
-        ),
-        *((f"+proj=merc +{term}", [CRS]) for term in ("title=victim", "lat_0=14 +lat_0=15", "towgs84=1,2,3,4")),
-        ("+proj=merc  +lat_0=14", [CRS]),
-        *((f"+proj=merc +towgs84={numbers}", []) for numbers in ("0,0,-1.5", "1,2,3,4,5,6,7")),
-        *(
-            (f"+proj=merc +{terms}", [])
-            for terms in ("zone=5 +south", "x_0=1.5 +units=m +type=crs", "lat_0=14.5 +lon_0=0.5")
-        ),
-        ("+proj=utm +zone=50 +south +datum=WGS84 +units=m +no_defs +type=crs", []),
-        ("+proj=lcc +lat_0=46.5 +lon_0=3 +lat_1=49 +lat_2=44 +x_0=700000 +ellps=GRS80 +towgs84=0,0,-1.5", []),
-        ("+proj=sterea +lat_0=52.15616055555555 +lon_0=5.38763888888889 +k=0.9999079 +x_0=155000", []),
-        ("+proj=laea", []),
-        ("+proj=laea +lat_0=14 +lon_0=-3.0", []),
-        ("+proj=laea +lat_0=52 +lon_0=10 +x_0=4321000 +y_0=3210000", []),
-        *((f"+proj={name} +lat_0=14.5 +lon_0=3", [CENTRE]) for name in ("laea", "aeqd", "ortho")),
-        *((f"+proj=laea +lat_0=14 +{term}", [CENTRE]) for term in ("lon_0=3.5", "lon_0=3.0000000000000001", "x_0=1.5")),
-        *((f"+proj=laea +lat_0=14 +{term}", [CENTRE]) for term in ("y_0=0.5", "lat_1=40.7", "k=138001380")),
-        ("+proj=laea +lat_0=-14.5", [CENTRE]),
-        *((f"+proj=laea +lat_0={number}", [CRS, CENTRE]) for number in ("1e1", "14d30")),
+        *((local_crs(*centre), [CRS]) for centre in ((116, 91), (181, 0), (116, "-0"), (116, "040"), (1.5, 0))),
+        *((OWN.replace("+no_defs", more), [CRS]) for more in ("+x_0=40.7 +no_defs", "+no_defs +title=ann", "+y_0=0")),
+        *((OWN.replace("WGS84", datum), [CRS]) for datum in ("ann", "GRS80")),
+        *((OWN.replace("=laea", f"={name}"), [CRS]) for name in ("tmerc", "lcc", "eqc", "aeqd", "ortho", "merc")),
+        ("+proj=utm +zone=50 +south +datum=WGS84 +units=m +no_defs +type=crs", [CRS]),
+        ("+proj=lcc +lat_0=46.5 +lon_0=3 +lat_1=49 +lat_2=44 +x_0=700000 +ellps=GRS80", [CRS]),
+        *((OWN.replace("lat_0=40", f"lat_0={lat}"), [CRS]) for lat in ("40.0", "39.9042", "4e1", "\u0664\u0660")),
+        (OWN + " ", [CRS]),
     ],
 )
 def test_a_crs_says_nothing_but_the_projection(crs, faults):
     assert header_faults({**STATED, "crs": crs}) == faults
+    assert faults or is_public_crs(crs)
+    assert is_public_crs(crs) <= (faults == [] or crs.startswith(("EPSG", "OGC", "IGNF")))  # whether it is known
 
 
 def test_a_missing_key_is_another_set_of_keys():

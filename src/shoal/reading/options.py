@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import datetime
 from pathlib import Path  # noqa: TC003  pydantic needs it
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 from pydantic import ValidationInfo, field_validator
 
 from shoal.errors import SettingsError
+from shoal.frame import is_public_crs
 from shoal.names import nearest
 from shoal.reading.dates import check_time_format
 from shoal.reading.texts import check_encoding
@@ -174,11 +174,9 @@ class ReadOptions(Settings):
     @field_validator("crs")
     @classmethod
     def _public_crs(cls, crs: str | None) -> str | None:
-        if crs is not None and not re.fullmatch(r"[A-Za-z]+:\w+|[+]proj=[ -~]+", crs):
-            raise ValueError("give the CRS by its code, e.g. EPSG:32650, or as PROJ text, +proj=…")
-        if crs is not None and "laea" in crs and re.search(r"[+]l(at|on)_0=-?\d*[.]\d*[1-9]", crs):
+        if crs is not None and not is_public_crs(crs):
             raise ValueError(
-                "the centre of a laea CRS must be in whole degrees: a finer one could reveal where the data is"
+                "give the CRS by its code, e.g. EPSG:32650: a projection in words could reveal where the data is"
             )
         return crs
 

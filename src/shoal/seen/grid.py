@@ -28,6 +28,14 @@ class Grid:
     cell_m: int
     slot_s: int
 
+    @property
+    def is_known(self) -> bool:
+        """Whether pyproj knows the CRS as a projected one in metres."""
+        try:
+            return self.crs is not None and _transformer(self.crs) is not None
+        except CannotCheck:
+            return False
+
     def cells(self, lng: NDArray[np.float64], lat: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return floor(metres / cell_m) of WGS84 degrees as float64; not finite where the projection is not defined."""
         east, north = self._transform(lng, lat, "FORWARD")
