@@ -16,7 +16,7 @@ from shoal.seen.file import open_release_file
 from shoal.seen.original import NO_PLACE, from_trajectories
 from shoal.seen.people import crowd_of
 from shoal.verifier import boxes, verify
-from tests.releases import Draft, Record, grouped, merge, ring, samples_of, shuffled, toy_people
+from tests.releases import Draft, Record, bounds, grouped, merge, ring, samples_of, shuffled, toy_people
 
 K = 4
 PEOPLE = toy_people()
@@ -67,6 +67,31 @@ def test_people_of_whom_nothing_is_published_hide_nobody(level, tmp_path):
     path, audit = haunted(PEOPLE, level).write(tmp_path)
     verdict = verify(PEOPLE, path, audit=audit)
     assert PROBLEMS["identical/too-few-users"].format(n=2, k=K) in verdict.problems
+
+
+def raw_in_common(people, header):
+    """Groups whose records are all the raw samples of their members, one box each."""
+    draft = grouped(people, K)
+    for record in draft.records:
+        slots = {}
+        for sample in sorted(sample for member in record.members for sample in samples_of(people, member)):
+            slots.setdefault(sample[0], []).append(sample)
+        record.boxes = [bounds(samples) for samples in slots.values()]
+    draft.edit_shoal = lambda shoal: {**shoal, **header}
+    return draft
+
+
+@pytest.mark.parametrize("merge", ["two-stage", "k-merge"])
+@pytest.mark.parametrize("name", ["k-anonymity", "k-concealment", "cover"])
+def test_no_word_of_a_header_makes_raw_samples_anonymous(merge, name, tmp_path):
+    draft = raw_in_common(PEOPLE, {"method": "glove", "parameters": {"k": K, "merge": merge}})
+    draft.claim = {"name": name, "k": K}
+    path, audit = draft.write(tmp_path)
+    for shown in (audit, None):
+        verdict = verify(PEOPLE, path, audit=shown)
+        assert verdict.result == "DOES NOT HOLD"
+        assert set(verdict.codes) & {"identical/area-of-few", "truth/member-elsewhere", "truth/member-without-sample",
+                                     "identical/left-out", "cover/too-few-records"}  # fmt: skip
 
 
 @pytest.mark.parametrize("compact", [True, False])

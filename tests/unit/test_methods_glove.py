@@ -222,7 +222,9 @@ def test_from_events_to_a_verified_file(merge, name, events, tmp_path):
         verdict = shoal.verify(events, tmp_path / name, k=3, audit=audit)
         assert verdict.ok, verdict.messages
         assert str(verdict.claim) == "k-anonymity(3)"
-        assert ("truth_level" in verdict.figures) == (merge == "two-stage" and audit is not None)
+        assert ("truth_level" in verdict.figures) == (merge == "two-stage")
+        assert verdict.result.startswith("HOLDS FOR GROUPS ONLY") == (merge == "two-stage")
+        assert ("empty_pairs_share" in verdict.figures) == (merge == "two-stage" and audit is not None)
 
 
 def test_only_two_stage_has_boxes_without_some_member():

@@ -78,6 +78,11 @@ def some_boxes(draw, most=3):
     return boxes[::-1] if draw(st.integers(0, 9)) == 0 else boxes
 
 
+def visited(own, box):
+    """Return whether somebody was in the area of a box at some time."""
+    return any(box[2] <= x <= box[3] and box[4] <= y <= box[5] for _, x, y in own)
+
+
 def twin_of_truth(lists, kinds, claims, *, group, declared, tolerance, limit):
     """Say what `check_members` must find: problems, figures, published samples of each, the good pairs."""
     problems, pairs = [], sorted(set(claims))
@@ -107,8 +112,11 @@ def twin_of_truth(lists, kinds, claims, *, group, declared, tolerance, limit):
         if any(empty):
             problems.append(("truth/box-without-sample", {"n": sum(empty)}))
         each = [is_full for own in full.values() for is_full in own]
+        elsewhere = [not all(visited(lists[u], box) for box in kinds[k]) for u, k in claims]
+        if any(elsewhere):
+            problems.append(("truth/member-elsewhere", {"n": sum(elsewhere)}))
         share = each.count(False) / len(each) if each else 0.0
-        figures |= {"truth_level": "group", "empty_pairs_share": round(share, 6)}
+        figures |= {"empty_pairs_share": round(share, 6)}
         good = [one and published[user] > 0 for one, (user, _) in zip(good, claims, strict=True)]
     else:
         true = [all(full[claim]) for claim in claims]
@@ -163,7 +171,7 @@ def test_of_two_members_one_is_in_one_of_three_boxes():
         findings, people, made, witnesses, declared=0, tolerance=0, max_suppressed=0, level="group", run=Run(threads=1)
     )
     none_lost = {"suppressed_samples": 0, "suppressed_share": 0.0, "mixed_samples": 0}
-    assert findings.figures == {**none_lost, "truth_level": "group", "empty_pairs_share": 0.333333}
+    assert findings.figures == {**none_lost, "empty_pairs_share": 0.333333}
     assert findings.found == [("group-truth", {"share": pytest.approx(1 / 3)})]
 
 

@@ -87,7 +87,9 @@ def test_a_header_says_grid_claim_and_truth():
     assert header(crs="EPSG:32650").grid == Grid("EPSG:32650", 500, 1800)
     assert header(cell_m=1, slot_s=2**31 - 1).grid == Grid(None, 1, 2**31 - 1)
     assert header(parameters=None) == header(parameters=[]) == header(parameters={}) == header()
-    assert header(method="glove", parameters={"merge": "two-stage"}).truth == "group"
+    two_stage = {"method": "glove", "parameters": {"merge": "two-stage"}}
+    for claim, level in (({"name": "k-anonymity", "k": 3}, "group"), (PROMISED, "member"), ({"name": "none"}, "member")):
+        assert header(**two_stage, claim=claim).truth == level
     assert header(method=None).truth == "member"
 
 
@@ -456,6 +458,7 @@ def test_a_verdict_is_written_with_plain_types():
         codes=("cover/nobody",),
     )
     assert verdict.to_dict() == {
+        "verdict": "HOLDS",
         "ok": True,
         "failures": [],
         "figures": {"users": 9},
@@ -614,7 +617,7 @@ def test_a_release_in_memory_is_opened_without_a_file():
     findings = Findings()
     seen = open_release(in_memory(draft, method="glove", parameters=parameters))
     opened = open_stated(findings, seen, BoxSubject, Given(original=PEOPLE), run=Run(threads=1))
-    assert opened.header == Header(Grid(FRAME.crs, 100, 60), COVER, 2, 60, 90, "group")
+    assert opened.header == Header(Grid(FRAME.crs, 100, 60), COVER, 2, 60, 90, "member")
     assert len(opened.records) == 6
     assert opened.audit.sort_by([("record", "ascending")])["record"].to_pylist() == sorted([*range(6)] * 2)
     assert (opened.file, opened.scan, opened.counts, opened.suppressed, opened.own) == (None, None, None, 3, True)

@@ -87,6 +87,7 @@ PROBLEMS = {
     "truth/member-outside": "{n:,} members have samples that their record does not hold.",
     "truth/member-without-sample": "{n:,} members have no sample in a box of their record.",
     "truth/box-without-sample": "{n:,} boxes hold no sample of anybody in their record.",
+    "truth/member-elsewhere": "{n:,} members were never in the area of a box of their record: it is somebody's own.",
     "truth/empty": "Nothing is published.",
     "truth/outside-time": "{n:,} records cover times at which their owner has no data.",
     "truth/too-many-points": "{n:,} records have more points than their owner has fixes from then on.",
@@ -105,6 +106,7 @@ PROBLEMS = {
     "identical/small-groups": "{n:,} groups of identical records are smaller than {k}.",
     "identical/too-few-users": "{n:,} groups of identical records hold fewer than {k} users.",
     "identical/too-many-people": "{n:,} groups were published for more people than they hold.",
+    "identical/area-of-few": "{n:,} boxes cover an area in which fewer than {k} people of the record ever were.",
     "identical/left-out": "{n:,} users are not inside the record of a group.",
     "cover/nobody": "No user has a published sample.",
     "cover/more-records-than-users": "There are more records than users.",
@@ -153,6 +155,8 @@ NOTES = {
     "order-not-judged": "The order of the records was not judged: that needs {n} records.",
     "one-way-only": "{n:,} of them lie inside {k} records or more one-way only: boxes without any of their samples "
     "(a giant box, somebody else's raw copy) hide nobody.",
+    "group-level": "Truth is of the weaker level 'group': a box is true of somebody in its group, not of everybody. "
+    "It can show when one person was in an area that all of them visit.",
     "group-truth": "Truth is of the weaker level 'group': of all pairs of a box and a member of its record, "
     "{share:.1%} are without a sample of that member.",
     "few-points": "Noise was judged on {n:,} points only; a test with fewer than {few:,} says little.",

@@ -17,8 +17,8 @@ __all__ = ["Header", "is_count", "parse_json", "read_header", "truth_level"]
 class Header:
     """The fields of the `shoal` object that verification needs; those missing in the claim come from the parameters.
 
-    `truth` is the level of truth: `member` (every box holds a sample of every member of its record) or `group` (of
-    some member).
+    `truth` is the level of truth: `member` (every box holds a sample of every member of its record) or the weaker
+    `group` (of some member; every member was in its area). Only `k-anonymity` may be of the weaker one.
     """
 
     grid: Grid
@@ -72,17 +72,20 @@ def read_header(stated: Any) -> Header | None:
     k, tau_s, epsilon_s = (getattr(understood, name) or settings.get(name) for name in ("k", "tau_s", "epsilon_s"))
     if not all(value is None or is_count(value) for value in (k, tau_s, epsilon_s)):
         return None
-    truth = truth_level(stated.get("method"), settings)
+    truth = truth_level(stated.get("method"), settings, understood.name)
     return Header(Grid(crs, int(cell_m), int(slot_s)), understood, k, tau_s, epsilon_s, truth)
 
 
-def truth_level(method: Any, parameters: dict[str, Any]) -> str:
+def truth_level(method: Any, parameters: dict[str, Any], claim: str = "k-anonymity") -> str:
     """Return the level of truth that a method promises: `group` for GLOVE with its own merging, else `member`.
+
+    A claim that counts the people in a box needs the level `member`, whatever the method is.
 
     >>> truth_level("glove", {"merge": "two-stage"}), truth_level("glove", {"merge": "k-merge"})
     ('group', 'member')
     """
-    return "group" if method == "glove" and parameters.get("merge") == "two-stage" else "member"
+    weaker = method == "glove" and parameters.get("merge") == "two-stage" and claim == "k-anonymity"
+    return "group" if weaker else "member"
 
 
 def is_count(value: Any) -> bool:

@@ -180,7 +180,7 @@ class _InMemory:
         release = self.release
         frame, asked = release.frame, ("k", "tau_s", "epsilon_s")
         k, tau_s, epsilon_s = (getattr(release.claim, name) or release.parameters.get(name) for name in asked)
-        truth = truth_level(release.method, release.parameters)
+        truth = truth_level(release.method, release.parameters, release.claim.name)
         return Header(Grid(frame.crs, frame.cell_m, frame.slot_s), release.claim, k, tau_s, epsilon_s, truth)
 
     @property

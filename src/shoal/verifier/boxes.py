@@ -116,6 +116,9 @@ class BoxSubject(Subject[Catalogue]):
 
     def _check_records(self) -> None:
         check_boxes(self.findings, self.opened.records)
+        if self.opened.header.truth != "member":
+            self.findings.figures["truth_level"] = self.opened.header.truth
+            self.findings.note("group-level")
         timed = self.windows is not None and self.opened.header.claim.name not in _ALWAYS
         self.published, self.witnesses = _check_audit(
             self.findings,

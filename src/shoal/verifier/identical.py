@@ -8,6 +8,7 @@ import numpy as np
 
 from shoal.errors import CannotCheck
 from shoal.run import LOCAL, Run
+from shoal.seen.area import count_visits
 from shoal.seen.arrays import spread
 from shoal.seen.index import covering, holders, index_boxes, index_rarest, mark_boxes
 from shoal.verifier.truth import check_some
@@ -46,7 +47,7 @@ def check_identical(
     has at least k such users, and as many as it was published for. Otherwise copies of one record could hide one person
     among themselves. `stated` is the largest number of suppressed samples that is stated, if no audit says which: see
     `_check_partly`. With the `level` of truth `group`, one-way: every box holds a sample of somebody who is inside its
-    record.
+    record, and at least k of these people were in its area at some time.
     """
     unique = records.unique
     small = int((unique.weights < k).sum())
@@ -107,12 +108,14 @@ def _check_partly(findings: Findings, people: Crowd, unique: Records, k: int, st
 def _check_one_way(findings: Findings, people: Crowd, unique: Records, k: int, stated: int | None, run: Run) -> None:
     """Check without an audit what is possible, if a box may be about some members of its group only.
 
-    Every group has at least k users all of whose samples are inside its record, every box holds a sample of one of
-    them, and everybody is inside some record; with suppression, all but so many samples as were `stated`. A person
-    who lost only some samples is inside no record: if there are too many such people, only the audit can decide.
+    Every group has at least k users all of whose samples are inside its record. Every box holds a sample of one of them
+    and covers an area in which at least k of them were. Everybody is inside some record; with suppression, all but so
+    many samples as were `stated`. A person who lost only some samples is inside no record: if there are too many such
+    people, only the audit can decide.
     """
     index = index_boxes(unique)
     persons, marked = np.zeros(len(unique), dtype=np.int64), np.zeros(len(unique.boxes), dtype=bool)
+    visits = np.zeros(len(unique.boxes), dtype=np.int64)
     inside = np.zeros(len(people), dtype=bool)
     for start, part in people.parts():
         for first in range(0, len(part), _USERS):
@@ -122,6 +125,7 @@ def _check_one_way(findings: Findings, people: Crowd, unique: Records, k: int, s
             inside[start + user] = True
             persons += np.bincount(record, minlength=len(unique))
             mark_boxes(part, unique, user, record, marked)
+            count_visits(part, unique, user, record, visits)
     left_out = ~inside & (people.counts > 0)
     if stated is not None and int(people.counts[left_out].sum()) > stated:
         raise CannotCheck(
@@ -131,6 +135,7 @@ def _check_one_way(findings: Findings, people: Crowd, unique: Records, k: int, s
         findings.fail_if(int(left_out.sum()), "identical/left-out")
         findings.figures["min_cover"] = 0 if left_out.any() else findings.figures["min_group"]
     check_some(findings, marked)
+    findings.fail_if(int((visits < k).sum()), "identical/area-of-few", k=k)
     _check_persons(findings, persons, k, unique.weights if stated is None else persons)
 
 

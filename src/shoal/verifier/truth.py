@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.run import LOCAL, Run
+from shoal.seen.area import count_visits
 from shoal.seen.arrays import ROWS, blocks, fresh, spread
 from shoal.seen.index import hold, mark_boxes
 
@@ -46,7 +47,9 @@ def check_members(
     """Check truth, and suppression, with the members that an audit names.
 
     Every sample of a member that was not suppressed is in a box (in one only, since boxes are disjoint), and every box
-    of a record holds a sample of every member (level `member`) or of some member (level `group`). A sample that none
+    of a record holds a sample of every member (level `member`) or of some member (level `group`). At the weaker level
+    every member was in the area of every box at some time: in GLOVE, a piece of a merged box keeps its whole area, so
+    a box of one person's own is none of GLOVE's. A sample that none
     of the user's records holds is suppressed; held by some only is a failure. `declared` is the count that was stated,
     within `tolerance`: if it is 0, a sample that no record holds is lost, not suppressed. Returns the people with their
     published samples and the witnesses with the outcome for each pair.
@@ -65,6 +68,8 @@ def check_members(
     check_whole(findings, whole)
     if level == "group":
         check_some(findings, marked)
+        elsewhere = int((pairs.visited < records.unique.counts[pairs.records])[pairs.of].sum())
+        findings.fail_if(elsewhere, "truth/member-elsewhere")
         _note_empty(findings, pairs, records.unique)
         some = (pairs.samples > 0)[pairs.of]  # a user without published samples hides nobody
         return published, witnesses.checked(whole & some)
@@ -123,7 +128,6 @@ def _note_empty(findings: Findings, pairs: _MemberPairs, records: Records) -> No
     """Report how often a member of a record has no sample in a box of it; level `group` allows that."""
     boxes = int(records.counts[pairs.records].sum())
     share = 1 - int(pairs.boxes.sum()) / boxes if boxes else 0.0
-    findings.figures["truth_level"] = "group"
     findings.figures["empty_pairs_share"] = round(share, 6)
     findings.note("group-truth", share=share)
 
@@ -132,7 +136,8 @@ def _note_empty(findings: Findings, pairs: _MemberPairs, records: Records) -> No
 class _MemberPairs:
     """The distinct pairs of a user and a unique record, by user, and the pair `of` each witness.
 
-    `first[u]` is the first pair of user u. `samples` and `boxes` are filled in: see `Held`.
+    `first[u]` is the first pair of user u. `samples` and `boxes` are filled in: see `Held`. So is, for truth of level
+    `group`, `visited`: in the area of how many boxes the user was.
     """
 
     users: NDArray[np.int64]
@@ -141,6 +146,7 @@ class _MemberPairs:
     first: NDArray[np.int64]
     samples: NDArray[np.int64]
     boxes: NDArray[np.int64]
+    visited: NDArray[np.int64]
 
 
 def _pairs(witnesses: Witnesses, records: Catalogue, users: int) -> _MemberPairs:
@@ -154,9 +160,7 @@ def _pairs(witnesses: Witnesses, records: Catalogue, users: int) -> _MemberPairs
     of[order] = np.cumsum(new) - 1
     user, record = np.divmod(key[new], max(kinds, 1))
     first = np.searchsorted(user, np.arange(users + 1))
-    return _MemberPairs(
-        user, record, of, first, np.zeros(len(user), dtype=np.int64), np.zeros(len(user), dtype=np.int64)
-    )
+    return _MemberPairs(user, record, of, first, *np.zeros((3, len(user)), dtype=np.int64))
 
 
 def _check_part(
@@ -183,6 +187,7 @@ def _check_part(
             )
             if len(marked):
                 mark_boxes(part, records, users, pairs.records[mine], marked)
+                pairs.visited[mine] = count_visits(part, records, users, pairs.records[mine])
         held[rows] = tally > 0
         if claimed[begin:end].max() > 1:
             mixed.append(int((held[rows] & (tally < claimed[begin:end].take(spread(part.counts[begin:end])))).sum()))

@@ -71,9 +71,15 @@ class Verdict(Displayed):
 
     @property
     def result(self) -> str:
-        """The verdict in a word: a release that claims nothing, and of which nothing was shown, does not hold it."""
+        """The verdict in a few words, the first line of each form of it.
+
+        A release that claims nothing, and of which nothing was shown, does not hold it. A claim that is kept with a
+        weaker truth than others of its name says so.
+        """
         if not self.ok:
             return "DOES NOT HOLD"
+        if "truth_level" in self.figures:
+            return "HOLDS FOR GROUPS ONLY, WITH WEAKER TRUTH: a box may show where one person of a group was"
         nothing = self.claim.name == "none" and (self.shown is None or self.shown.name == "none")
         return "NOTHING IS CLAIMED" if nothing else "HOLDS"
 
@@ -87,6 +93,7 @@ class Verdict(Displayed):
     def to_dict(self) -> dict[str, Any]:
         """Return plain types that can be written as JSON."""
         return {
+            "verdict": self.result,
             "ok": self.ok,
             "failures": list(self.failures),
             "figures": self.figures,
