@@ -1,6 +1,16 @@
-"""Writing a release as it is, without the check that publishing makes."""
+"""Writing a release as it is, without the check that publishing makes; and what a killed run leaves."""
 
+import os
+
+from shoal import private
 from shoal.publishing.stage import Outputs, stage
+
+
+def dead_folder(parent):
+    """Make a private folder whose run is gone."""
+    folder, lock = private.make(parent)
+    os.close(lock)
+    return folder
 
 
 def written(release, path, *, seed=None, record=None, **options):

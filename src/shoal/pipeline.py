@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.errors import InputError, NotVerified, OutputError, SettingsError
-from shoal.folders import drop_kept, kept_folder
+from shoal.folders import drop_kept, kept_folder, require_different
 from shoal.interrupt import raise_if_asked
 from shoal.judgement import judged
 from shoal.memory import require_memory
@@ -253,7 +253,8 @@ def publish_release(
         compact=compact,
         work_dir=run.work_dir,
     )
-    with stage(with_measured_claim(release, run=run), outputs, seed=seed) as staged:
+    outputs.refuse()
+    with outputs.claimed(), stage(with_measured_claim(release, run=run), outputs, seed=seed) as staged:
         if release.members is not None:
             k = release.claim.k or release.parameters.get("k")
             verify(release.members.people, staged.path, k=k, audit=staged.audit, run=run).raise_if_broken()
@@ -276,7 +277,7 @@ def _publish(
     _refuse_outputs([*inputs, *([options.cells] if options.cells else [])], outputs)
     _refuse_settings(outputs, chosen, options, seed=seed, resume=resume)
     run = replace(run, work_dir=run.work_dir or outputs.path.parent)
-    with open_book(outputs.ledger, allow_overlap=outputs.allow_overlap) as book:
+    with outputs.claimed(), open_book(outputs.ledger, allow_overlap=outputs.allow_overlap) as book:
         people = chosen.read(inputs, options=options, run=run)
         refuse_form(outputs, chosen.claim, people.frame.crs)
         account = people.account or Account(rows_read=0)
@@ -358,9 +359,8 @@ def _refuse_outputs(inputs: Sequence[str | Path], outputs: Outputs) -> None:
         raise OutputError(f"{shown(outputs.address)} is an input; an input is never overwritten")
     inputs = [one for one in inputs if address_of(one) is None]
     files = expand(inputs) if inputs else []
-    for target in [*outputs.files, *([outputs.ledger] if outputs.ledger else [])]:
-        if any(target.exists() and target.samefile(file) for file in files):
-            raise OutputError(f"{target.name} is an input; an input is never overwritten")
+    require_different(outputs.written, files)
+    for target in outputs.written:
         folders = [Path(path).resolve() for path in inputs if Path(path).is_dir()]
         if any(folder in target.resolve().parents for folder in folders):
             raise OutputError(f"{target.name} lies in a folder that is read; put it elsewhere")

@@ -17,28 +17,34 @@ they replaced are kept beside them as `NAME.before`, and a warning says so.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import logging
 import os
 import shutil
-import stat
 import time
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from shoal.errors import AlreadyExists, OutputError
 from shoal.interrupt import undisturbed
+from shoal.private import is_ours, private_folders, remove, take
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["LOCK", "PREFIX", "Undecided", "is_needed", "mend", "place_new", "switch", "sync_folder"]
+__all__ = ["Undecided", "is_needed", "mend", "place_new", "switch", "sync_folder"]
 
-PREFIX, LOCK = ".shoal-", "lock"
 _JOURNAL, _POINTER, _OLD = "switch.json", "switch.at", "old-"
 _TURN_S = 60
+_NO_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
+_NOTHING = "nothing was published"
+_HALF_WAY = (
+    "the publication is half way, and could not be taken back: the next command finishes it, or takes it back; "
+    "then look with shoal verify"
+)
 _LOG = logging.getLogger("shoal")
 
 
@@ -54,8 +60,8 @@ class _Stamp(NamedTuple):
 
     @classmethod
     def of_new(cls, path: Path) -> _Stamp:
-        """Return the stamp of a file that exists."""
-        state = path.stat()
+        """Return the stamp of a file that exists; of a link itself, not of what it leads to."""
+        state = path.lstat()
         return cls(state.st_size, state.st_mtime_ns)
 
     @classmethod
@@ -96,7 +102,7 @@ class _Move(NamedTuple):
     @property
     def is_open(self) -> bool:
         """Whether the new file still waits, and the target is as it was."""
-        untouched = not self.target.exists() if self.before is None else self.before.fits(self.target)
+        untouched = not os.path.lexists(self.target) if self.before is None else self.before.fits(self.target)
         return self.stamp.fits(self.new) and untouched
 
     def do(self, *, overwrite: bool) -> None:
@@ -109,19 +115,22 @@ class _Move(NamedTuple):
 
     def _keep_old(self) -> None:
         """Keep what is at the target under its second name, unless that was done before."""
-        if self.before is None or self.old.exists():
+        if self.before is None or os.path.lexists(self.old):
             return
         try:
             self.old.hardlink_to(self.target)
-        except OSError:  # a file system without links
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
             copy = self.old.with_suffix(".copy")
             shutil.copy2(self.target, copy)
+            sync_folder(copy)  # it is a file, and this works for files too
             copy.rename(self.old)
 
     def take_back(self) -> bool:
         """Put back what was at the target, if the new file is there; return whether the new file is gone from it."""
         with suppress(OSError):
-            if self.old.exists() and (self.is_done or not self.target.exists()):
+            if os.path.lexists(self.old) and (self.is_done or not os.path.lexists(self.target)):
                 self.old.replace(self.target)
             elif self.before is None and self.is_done:
                 self.target.unlink()
@@ -129,34 +138,42 @@ class _Move(NamedTuple):
 
 
 def switch(
-    files: list[tuple[Path, Path]], *, overwrite: bool = False, commit: Callable[[], None] | None = None
+    files: list[tuple[Path, Path]],
+    *,
+    overwrite: bool = False,
+    also: list[tuple[Path, Path]] | None = None,
+    commit: Callable[[], None] | None = None,
 ) -> None:
     """Move files out of their private folders into place, all or none, as one step that no signal can split.
 
     Input: pairs of a new file, in a private folder beside its target, and the target. The last one, the manifest, makes
-    the release valid. `commit`, if given, is called when all are in place. Guarantee: if it returns, all new files are
-    in place. If it raises AlreadyExists, OutputError or anything else, everything is as it was before; should even that
-    fail, the message says so, and the next command tries again. If the run is killed, the next command finishes the
-    switch or takes it back (`mend`).
+    the release valid. Those in `also` go first, and replace what is there even without `overwrite`. `commit`, if given,
+    is called when all are in place. Guarantee: if it returns, all new files are in place. If it raises AlreadyExists,
+    OutputError or anything else, everything is as it was before; should even that fail, the message says so, and the
+    next command finishes the switch or takes it back. So it does if the run is killed (`mend`).
     """
-    home, folder = files[-1][0].parent, files[-1][1].parent
-    with undisturbed(too_late=True), _turn(folder):
-        mend(folder)
+    pairs = [*(also or []), *files]
+    first = len(pairs) - len(files)
+    home, folder = pairs[-1][0].parent, pairs[-1][1].parent
+    places = list(dict.fromkeys(target.parent for _, target in pairs))
+    with undisturbed(too_late=True), _after_mending(places), _turn(folder):
+        mend(folder, has_turn=True)
         try:
             moves = [
                 _Move(new, target, new.with_name(f"{_OLD}{number}"), _Stamp.of_new(new), _Stamp.of(target))
-                for number, (new, target) in enumerate(files)
+                for number, (new, target) in enumerate(pairs)
             ]
             _decide(home, moves, elsewhere=commit is not None)
         except BaseException as error:
-            _forget(home)
+            gone = _forget(home)
             if isinstance(error, OSError):
-                raise OutputError(f"writing failed ({error.strerror or 'I/O error'}); nothing was published") from None
+                after = _NOTHING if gone else _HALF_WAY
+                raise OutputError(f"writing failed ({error.strerror or 'I/O error'}); {after}") from None
             raise
         try:
-            for move in moves:
-                move.do(overwrite=overwrite)
-            for place in dict.fromkeys(move.target.parent for move in moves):
+            for number, move in enumerate(moves):
+                move.do(overwrite=overwrite or number < first)
+            for place in places:
                 sync_folder(place)
             if commit is not None:
                 commit()
@@ -171,12 +188,20 @@ def switch(
 
 
 @contextmanager
+def _after_mending(places: list[Path]) -> Iterator[None]:
+    """Mend what is interrupted in these folders, each in its own turn, before the turn of this switch."""
+    for place in places:
+        mend(place)
+    yield
+
+
+@contextmanager
 def _turn(folder: Path) -> Iterator[None]:
-    """Wait until no other run switches files of this folder."""
+    """Wait until no other run switches files of this folder, or mends a switch in it."""
     try:
         handle = os.open(folder, os.O_RDONLY)
     except OSError as error:
-        raise OutputError(f"the output folder can't be opened ({error.strerror}); nothing was published") from None
+        raise OutputError(f"the output folder can't be opened ({error.strerror}); {_NOTHING}") from None
     try:
         for _ in range(_TURN_S * 20):
             try:
@@ -188,10 +213,11 @@ def _turn(folder: Path) -> Iterator[None]:
                 break
             break
         else:
-            raise OutputError("another run is publishing into this folder; wait for it, then try again")
+            raise OutputError(f"another run is publishing into this folder; {_NOTHING}. Wait for it, then try again")
         yield
     finally:
-        os.close(handle)
+        with suppress(OSError):
+            os.close(handle)
 
 
 def _decide(home: Path, moves: list[_Move], *, elsewhere: bool) -> None:
@@ -205,6 +231,7 @@ def _decide(home: Path, moves: list[_Move], *, elsewhere: bool) -> None:
         if other != home:
             _write(other, _POINTER, os.path.relpath(base, other.resolve()))
     entries = [(path_from(move.new), path_from(move.target), path_from(move.old), *move[3:]) for move in moves]
+    sync_folder(home.parent)
     _write(home, _JOURNAL, {"elsewhere": entries} if elsewhere else entries)
 
 
@@ -219,34 +246,35 @@ def _write(folder: Path, name: str, content: object) -> None:
     sync_folder(folder)
 
 
-def _forget(home: Path) -> None:
-    """Remove the journal: nothing is to be mended any more."""
+def _forget(home: Path) -> bool:
+    """Remove the journal: nothing is to be mended any more. Return whether it is gone."""
     for name in (_JOURNAL, f"{_JOURNAL}.new"):
         with suppress(OSError):
             (home / name).unlink(missing_ok=True)
+    return not os.path.lexists(home / _JOURNAL)
 
 
 def _undo(home: Path, moves: list[_Move], error: BaseException) -> None:
     """Take all moves back; raise AlreadyExists or OutputError if the error was the operating system's."""
     restored = _taken_back(moves)
     if restored:
-        _forget(home)
+        restored = _forget(home)
     if isinstance(error, FileExistsError) and restored:
-        raise AlreadyExists("a file of that name has appeared meanwhile; nothing was published") from None
+        raise AlreadyExists(f"a file of that name has appeared meanwhile; {_NOTHING}") from None
     if isinstance(error, OSError):
         if not restored:
-            after = "and the files that were there could not be put back; the next command tries again"
+            after = _HALF_WAY
         elif any(move.before for move in moves):
-            after = "nothing was published; the release that was there is as it was"
+            after = f"{_NOTHING}; the release that was there is as it was"
         else:
-            after = "nothing was published"
+            after = _NOTHING
         raise OutputError(f"moving into place failed ({error.strerror or 'I/O error'}); {after}") from None
 
 
 def _keep_both(moves: list[_Move]) -> None:
     """Keep the new files in place and the old ones beside them, and log it: either may belong to what is published."""
     for move in moves:
-        if move.old.exists():
+        if os.path.lexists(move.old):
             move.old.replace(move.target.with_name(f"{move.target.name}.before"))
     names = ", ".join(move.target.name for move in moves)
     _LOG.warning(
@@ -262,34 +290,48 @@ def _taken_back(moves: list[_Move]) -> bool:
     return all(gone)
 
 
-def mend(folder: Path) -> None:
+def mend(folder: Path, *, has_turn: bool = False) -> None:
     """Finish, or take back, the switches in this folder whose runs were killed, and log it. Never raises OSError."""
-    private: list[Path] = []
-    with suppress(OSError):  # a folder that can't be listed has nothing that could be mended
-        private += [file.parent for name in (_JOURNAL, _POINTER) for file in folder.glob(f"{PREFIX}*/{name}")]
-    for one in private:
+    for one in private_folders(folder):
+        if not any(os.path.lexists(one / name) for name in (_JOURNAL, _POINTER)):
+            continue
         try:
-            _mend(one)
+            _mend(one, folder if has_turn else None)
         except BlockingIOError:
             continue  # its run is alive
-        except (OSError, ValueError, TypeError, LookupError) as error:
+        except (OSError, OutputError, ValueError, TypeError, LookupError) as error:
             _LOG.warning("an interrupted publication in %s can't be finished (%s)", one.name, type(error).__name__)
 
 
-def _mend(folder: Path) -> None:
-    """Mend the switch that a private folder belongs to, if its run is gone."""
+def _mend(folder: Path, turn: Path | None) -> None:
+    """Mend the switch that a private folder belongs to, if its run is gone. `turn` is the folder whose turn we have."""
     home = _home_of(folder)
     if not home.parent.is_dir():
         _LOG.warning("%s holds files of an interrupted publication; its other folder is missing", folder.name)
     if not (home / _JOURNAL).exists():
         return
-    if not (_is_private(folder) and _is_private(home)):
+    if not (is_ours(folder) and is_ours(home)):
         _LOG.warning("an interrupted publication was left alone: %s is open to others", folder.name)
         return
-    with (home / LOCK).open("r+") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if (home / _JOURNAL).exists():
-            _finish(home)
+    if turn is not None and not turn.samefile(home.parent):
+        return  # was mended before the turn
+    _require_dead(home)
+    with nullcontext() if turn is not None else _turn(home.parent):
+        lock = take(home)
+        if lock is None:
+            return
+        try:
+            if (home / _JOURNAL).exists():
+                _finish(home)
+        finally:
+            os.close(lock)
+
+
+def _require_dead(home: Path) -> None:
+    """Raise BlockingIOError if the run of a switch is alive, without waiting for its turn."""
+    lock = take(home)
+    if lock is not None:
+        os.close(lock)
 
 
 def is_needed(folder: Path) -> bool:
@@ -307,12 +349,6 @@ def _home_of(folder: Path) -> Path:
         return Path(folder.resolve(), json.loads((folder / _POINTER).read_text())).resolve()
     except FileNotFoundError:
         return folder.resolve()
-
-
-def _is_private(folder: Path) -> bool:
-    """Return whether a folder is this user's own and closed to others: nobody else can have written a journal there."""
-    state = folder.lstat()
-    return stat.S_ISDIR(state.st_mode) and state.st_uid == os.getuid() and not state.st_mode & 0o077
 
 
 def _finish(home: Path) -> None:
@@ -334,9 +370,10 @@ def _finish(home: Path) -> None:
     else:
         _LOG.warning("an interrupted publication of %s can't be finished; its files are in %s", name, home.name)
         return
-    _forget(home)
-    for private in dict.fromkeys([*(move.new.parent for move in moves), home]):
-        shutil.rmtree(private, ignore_errors=True)
+    if _forget(home):
+        for private in dict.fromkeys([*(move.new.parent for move in moves if move.new.parent != home), home]):
+            if is_ours(private):
+                remove(private)
 
 
 def place_new(file: Path, target: Path) -> bool:
@@ -345,7 +382,11 @@ def place_new(file: Path, target: Path) -> bool:
         target.hardlink_to(file)
     except FileExistsError:
         return False
-    except OSError:  # a file system without links
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        if os.path.lexists(target):
+            return False
         file.replace(target)
     return True
 

@@ -226,7 +226,7 @@ def test_errors_from_any_call_on(places, error):
         assert place.hidden == [], at
         if not broken.happened:
             break
-    assert isinstance(error, MemoryError) or any("the next command tries again" in text for text in said)
+    assert isinstance(error, MemoryError) or any("the next command finishes it" in text for text in said)
 
 
 class Alarm(Exception):

@@ -17,6 +17,7 @@ from shoal.errors import OutputError
 from shoal.stores.postgres import Session
 from shoal.switch import Undecided, mend, switch
 from tests.forked import forked
+from tests.publishing import dead_folder
 
 # A command that kills itself before or after the n-th thing that it does to the database or to files in their place.
 STEP = """
@@ -157,9 +158,7 @@ def test_nobody_can_say_whether_the_commit_happened(one_day, database, tmp_path,
 
 def switched(tmp_path, commit, before):
     """Switch one file, together with a commit elsewhere."""
-    home = tmp_path / ".shoal-home"
-    home.mkdir(mode=0o700)
-    (home / "lock").touch()
+    home = dead_folder(tmp_path)
     (home / "audit").write_text("new")
     if before:
         (tmp_path / "audit").write_text("old one")

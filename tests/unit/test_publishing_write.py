@@ -19,7 +19,7 @@ from shoal.publishing.manifest import _two_digits, manifest_path
 from shoal.publishing.schema import release_table
 from tests.forked import Forked
 from tests.people import LAEA, random_people
-from tests.publishing import written
+from tests.publishing import dead_folder, written
 
 TIME = pa.timestamp("ms", tz="UTC")
 COLUMNS = [
@@ -244,9 +244,7 @@ def test_an_error_of_the_disk_takes_everything_back(release, tmp_path, monkeypat
 
 
 def test_leftovers_of_killed_runs_are_swept_and_living_ones_kept(tmp_path):
-    dead = tmp_path / ".shoal-dead"
-    dead.mkdir()
-    (dead / "lock").touch()
+    dead = dead_folder(tmp_path)
     (dead / "raw").touch()
     with private_folder(tmp_path) as alive:
         assert not dead.exists()

@@ -11,6 +11,7 @@ from shoal.errors import AlreadyExists, OutputError, SettingsError, TooLarge
 from shoal.run import Run
 from shoal.synth import generate, synthesize
 from tests.progress import Heard
+from tests.publishing import dead_folder
 
 
 def test_same_seed_same_rows_and_another_seed_others():
@@ -92,9 +93,7 @@ def test_a_failure_on_the_way_leaves_nothing(tmp_path, monkeypatch):
 
 
 def test_what_a_killed_run_left_is_swept(tmp_path):
-    (tmp_path / ".shoal-dead").mkdir()
-    (tmp_path / ".shoal-dead" / "lock").touch()
-    (tmp_path / ".shoal-dead" / "people.parquet").write_bytes(b"half")
+    (dead_folder(tmp_path) / "people.parquet").write_bytes(b"half")
     synthesize(tmp_path / "people.parquet", users=5)
     assert [path.name for path in tmp_path.iterdir()] == ["people.parquet"]
 

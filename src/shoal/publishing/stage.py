@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal.errors import OutputError, SettingsError
-from shoal.folders import private_folder, refuse_existing
+from shoal.errors import SettingsError
+from shoal.folders import claimed, private_folder, refuse_existing, require_different
 from shoal.interrupt import undisturbed
 from shoal.lists import offsets_of
 from shoal.publishing.audit import audit_table
@@ -84,11 +84,7 @@ class Outputs:
     compact: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
-        written = [*self.files, *([self.ledger] if self.ledger else [])]
-        if len({file.resolve() for file in written}) < len(written):
-            raise OutputError(
-                "the release, its manifest, the audit file, the run record and the ledger need different names"
-            )
+        require_different(self.written)
 
     @classmethod
     def at(
@@ -119,6 +115,18 @@ class Outputs:
         """All local files that are written: the data file and its manifest, if they are files, and the private ones."""
         public = [self.path, manifest_path(self.path)] if self.address is None else []
         return [*public, *(path for path in (self.audit, self.run_record) if path)]
+
+    @property
+    def written(self) -> list[Path]:
+        """All local files that are written, the ledger too."""
+        return [*self.files, *([self.ledger] if self.ledger else [])]
+
+    @contextmanager
+    def claimed(self) -> Iterator[None]:
+        """Keep other runs from these files until the block ends; raises OutputError, AlreadyExists."""
+        with claimed(self.written):
+            refuse_existing(self.files, overwrite=self.overwrite)  # another run may have just ended
+            yield
 
     def refuse(self) -> None:
         """Check that all can be written where it should be; raises AlreadyExists, OutputError, SettingsError."""

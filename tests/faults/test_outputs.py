@@ -1,0 +1,254 @@
+"""Outputs belong to one run at a time, are different files, and nothing of anybody else is ever removed."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+import shoal
+from shoal import private
+from shoal.errors import AlreadyExists, OutputError, SettingsError
+from shoal.folders import claimed, drop_kept, kept_folder, private_folder, require_different
+from shoal.pipeline import publish
+from shoal.switch import mend
+from tests.publishing import dead_folder
+
+DIGITS = "0123456789abcdef" * 2
+
+
+def swept(folder):
+    """Do what any command does with a folder that it writes to, for an output of any name."""
+    mend(folder)
+    with private_folder(folder):
+        pass
+    drop_kept(folder, "r.parquet")
+    return sorted(path.name for path in folder.iterdir())
+
+
+def tree(folder):
+    return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
+
+
+@pytest.mark.parametrize("mode", [0o700, 0o755])
+@pytest.mark.parametrize("content", [b"", b"lock", b"\0" * 5000])
+@pytest.mark.parametrize("name", [".shoal-mine", ".new-shoal-mine", f".shoal-{DIGITS}", ".kept-shoal-mine", "KEPT"])
+def test_a_folder_that_is_not_ours_is_never_touched(tmp_path, name, content, mode):
+    """Whatever it is called, and whatever is in it, even a file called `lock`."""
+    mine = tmp_path / name
+    if name == "KEPT":  # the very name that a run with `resume` uses
+        with pytest.raises(KeyboardInterrupt), kept_folder(tmp_path, "r.parquet", "key") as kept:
+            raise KeyboardInterrupt
+        mine = kept.parent
+        private.remove(mine)
+    mine.mkdir()
+    mine.chmod(mode)
+    (mine / "lock").write_bytes(content)
+    (mine / "thesis.txt").write_text("all of it")
+    (mine / "switch.json").write_text('[["thesis.txt", "../gone", "old-0", [9, 1], null]]')
+    os.utime(mine, (1, 1))
+    before = tree(tmp_path)
+    swept(tmp_path)
+    with claimed([tmp_path / "r.parquet"]):
+        pass
+    assert tree(tmp_path) == before
+
+
+def test_a_link_with_the_name_of_a_private_folder_is_not_followed(tmp_path):
+    (tmp_path / "work").mkdir()
+    dead = dead_folder(tmp_path / "work")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / dead.name).symlink_to(dead)
+    swept(tmp_path / "out")
+    assert dead.exists()
+
+
+def stopped_at(number, work):
+    """Run something in a copy of this process that is killed before its n-th call that removes; return if it was."""
+    child = os.fork()
+    if child == 0:
+        left = [number]
+
+        def counted(call):
+            def do(*arguments, **how):
+                left[0] -= 1
+                if left[0] == 0:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                return call(*arguments, **how)
+
+            return do
+
+        try:
+            os.unlink, os.rmdir = counted(os.unlink), counted(os.rmdir)
+            work()
+        finally:
+            os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 0
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_sweep_that_was_killed_is_finished_by_the_next(tmp_path, kept):
+    """The lock goes last, so that what is left of a folder is still known as ours."""
+    for number in range(1, 99):
+        if kept:
+            with pytest.raises(KeyboardInterrupt), kept_folder(tmp_path, "r.parquet", "key") as dead:
+                raise KeyboardInterrupt
+        else:
+            dead = dead_folder(tmp_path)
+        for name in ("a", "b", "lock2", "zzz"):
+            (dead / name).write_text("raw data")
+        (dead / "within").mkdir()
+        (dead / "within" / "lock").write_text("raw data")
+        killed = stopped_at(number, lambda: swept(tmp_path))
+        assert killed == (list(tmp_path.iterdir()) != [])
+        assert swept(tmp_path) == []
+        if not killed:
+            break
+    assert 7 < number < 20
+
+
+@pytest.mark.parametrize("files", [[], [b""], [b".shoal-"]])
+def test_a_folder_whose_run_was_killed_while_it_was_made_is_swept(tmp_path, files):
+    young = tmp_path / f".shoal-{DIGITS}"
+    young.mkdir(mode=0o700)
+    for content in files:
+        (young / "lock").write_bytes(content)
+    assert swept(tmp_path) == []
+
+
+# Claims
+
+
+def other_names(folder):
+    """Paths that lead to the output `out/r.parquet`."""
+    (folder / "out").mkdir()
+    (folder / "elsewhere").symlink_to(folder / "out")
+    return {
+        "same": folder / "out" / "r.parquet",
+        "dots": folder / "out" / ".." / "out" / "r.parquet",
+        "linked folder": folder / "elsewhere" / "r.parquet",
+        "relative": Path(os.path.relpath(folder / "out" / "r.parquet")),
+    }
+
+
+@pytest.mark.parametrize("name", ["same", "dots", "linked folder", "relative"])
+def test_an_output_is_claimed_by_one_run_under_whatever_name(one_day, tmp_path, name, monkeypatch):
+    """The second run fails before it reads anything, and the first is not disturbed."""
+    path = other_names(tmp_path)[name]
+    with claimed([tmp_path / "out" / "r.parquet"]):
+        for overwrite in (False, True):
+            with monkeypatch.context() as patch:
+                patch.setattr(shoal.Shoal, "read", lambda *_, **__: pytest.fail("it has read"))
+                with pytest.raises(OutputError, match=r"another run is using r\.parquet now"):
+                    publish(one_day, path, shoal.Shoal(k=2), overwrite=overwrite)
+    publish(one_day, path, shoal.Shoal(k=2))
+    assert shoal.verify(one_day, tmp_path / "out" / "r.parquet").ok
+    assert sorted(one.name for one in (tmp_path / "out").iterdir()) == ["r.parquet", "r.parquet.manifest.json"]
+
+
+def test_the_output_that_a_link_leads_to_is_claimed_too(tmp_path):
+    (tmp_path / "real").write_text("")
+    (tmp_path / "link").symlink_to("real")
+    for one, other in (("real", "link"), ("link", "real")):
+        with claimed([tmp_path / one]), pytest.raises(OutputError, match="another run"), claimed([tmp_path / other]):
+            pass
+
+
+@pytest.mark.parametrize("shared", ["audit", "run_record", "ledger"])
+def test_private_outputs_are_claimed_too(one_day, tmp_path, shared):
+    with claimed([tmp_path / "private.parquet"]), pytest.raises(OutputError, match="another run is using private"):
+        publish(one_day, tmp_path / "r.parquet", shoal.Shoal(k=2), **{shared: tmp_path / "private.parquet"})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_claim_ends_with_its_run(tmp_path):
+    """Also if it is killed: nobody waits for a run that is gone."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        with claimed([tmp_path / "r"]):
+            os.write(write, b".")
+            time.sleep(60)
+    os.read(read, 1)
+    with pytest.raises(OutputError), claimed([tmp_path / "r"]):
+        pass
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    with claimed([tmp_path / "r"]):
+        assert len(list(tmp_path.iterdir())) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_other_outputs_of_one_folder_are_free(tmp_path):
+    with claimed([tmp_path / "a"]), claimed([tmp_path / "b"]):
+        pass
+
+
+# One file is not another
+
+
+def names_of(file, folder):
+    """Other names for a file: by dots, by a link, by a hard link and through a linked folder."""
+    (folder / "x").mkdir(exist_ok=True)
+    (folder / "linked").unlink(missing_ok=True)
+    (folder / "linked").symlink_to(folder)
+    found = [file, folder / "x" / ".." / file.name, folder / "gone" / ".." / file.name, folder / "linked" / file.name]
+    if file.exists():
+        for name, link in (("soft", os.symlink), ("hard", os.link)):
+            other = folder / f"{file.stem}-{name}.parquet"
+            if not other.exists():
+                link(file, other)
+            found.append(other)
+    return found
+
+
+def test_every_pair_of_outputs_and_inputs_is_different(one_day, tmp_path):
+    """`--audit x/../r.parquet` is the release, and so is a link to it; with and without `overwrite`."""
+    events = tmp_path / "events.parquet"
+    events.write_bytes(one_day.read_bytes())
+    release = tmp_path / "r.parquet"
+    publish(events, release, shoal.Shoal(k=2), audit=tmp_path / "a.parquet", ledger=tmp_path / "book")
+    files = [
+        release,
+        tmp_path / "r.parquet.manifest.json",
+        tmp_path / "a.parquet",
+        tmp_path / "r.parquet.run.json",
+        tmp_path / "book",
+        events,
+    ]
+    other = {file: names_of(file, tmp_path) for file in files}
+    before = tree(tmp_path)
+    usual = {"audit": files[2], "run_record": files[3], "ledger": files[4], "allow_overlap": True, "overwrite": True}
+    for setting, own in (("path", release), ("audit", files[2]), ("run_record", files[3]), ("ledger", files[4])):
+        for file in files:
+            if file == own or (setting == "path" and file in files[:2]):
+                continue  # then these are outputs no more
+            for name in other[file]:
+                given = usual | {"path": release, setting: name}
+                with pytest.raises(
+                    (OutputError, SettingsError), match=r"different names|never overwritten|must end in|not exist"
+                ):
+                    publish(events, given.pop("path"), shoal.Shoal(k=2), **given)
+                assert tree(tmp_path) == before, (setting, name)
+
+
+def test_an_input_may_be_named_twice(tmp_path):
+    require_different([tmp_path / "r"], [tmp_path / "a", tmp_path / "a"])
+
+
+@pytest.mark.parametrize("what", ["pipe", "dangling", "loop"])
+def test_what_is_no_ordinary_file_is_not_replaced(one_day, tmp_path, what):
+    path = tmp_path / "r.parquet"
+    if what == "pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to("r.parquet" if what == "loop" else "nowhere")
+    with pytest.raises(AlreadyExists):
+        publish(one_day, path, shoal.Shoal(k=2))
+    if what == "pipe":
+        with pytest.raises(OutputError, match="no ordinary file"):
+            publish(one_day, path, shoal.Shoal(k=2), overwrite=True)
+    else:
+        publish(one_day, path, shoal.Shoal(k=2), overwrite=True)
+        assert shoal.verify(one_day, path).ok
