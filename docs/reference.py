@@ -27,6 +27,7 @@ GROUPS = {
     "Anonymize and publish": ["publish", "Published", "Run"],
     "Methods": ["methods", "Method", *(kind.__name__ for kind in METHODS.values())],
     "Verify": ["verify", "Verdict", "Claim"],
+    "Sign": ["sign", "SigningKey", "verify_signature"],
     "Attack, evaluate, compare": ["attack", "Outcome", "evaluate", "Evaluation", "compare", "Compared"],
     "Measure": ["k_gap", "Gaps", "stretch_effort", "unicity", "Unicity", "k_merge"],
     "Data": ["Release", "read_release", "Trajectories", "Traces", "Frame", "synthesize"],

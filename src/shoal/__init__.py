@@ -37,11 +37,12 @@ if TYPE_CHECKING:
     from shoal.release import Release
     from shoal.run import Run
     from shoal.seen import read_release
+    from shoal.signing import SigningKey, sign
     from shoal.synth import synthesize
     from shoal.traces import Traces
     from shoal.trajectories import Trajectories
     from shoal.utility.evaluate import Evaluation, evaluate
-    from shoal.verifier import Verdict, verify
+    from shoal.verifier import Verdict, verify, verify_signature
 
 __version__ = "0.1.0"
 
@@ -69,6 +70,7 @@ __all__ = [
     "SettingsError",
     "Shoal",
     "ShoalError",
+    "SigningKey",
     "Traces",
     "Trajectories",
     "Unicity",
@@ -88,10 +90,12 @@ __all__ = [
     "read",
     "read_release",
     "read_traces",
+    "sign",
     "stretch_effort",
     "synthesize",
     "unicity",
     "verify",
+    "verify_signature",
 ]
 
 # The modules of all names but the methods' classes, which the registry knows. They are imported on first use, so that
@@ -112,6 +116,7 @@ _HOME = {
     "Run": "run",
     "SettingsError": "errors",
     "ShoalError": "errors",
+    "SigningKey": "signing",
     "Traces": "traces",
     "Trajectories": "trajectories",
     "Unicity": "measure",
@@ -129,10 +134,12 @@ _HOME = {
     "read": "reading",
     "read_release": "seen",
     "read_traces": "reading",
+    "sign": "signing",
     "stretch_effort": "measure",
     "synthesize": "synth",
     "unicity": "measure",
     "verify": "verifier",
+    "verify_signature": "verifier",
 }
 
 

@@ -12,6 +12,7 @@
     ├── SettingsError             an option or a combination of options makes no sense
     ├── OutputError               the release can't be written where it was asked for
     │   └── AlreadyExists         the output is there, and `overwrite` was not given
+    ├── SigningError              the key to sign with can't be used; nothing was published
     ├── LedgerError               the ledger of releases can't be used; nothing was published
     │   └── OverlapError          people of this release are in an earlier one, and `allow_overlap` was not given
     ├── TooLarge                  the work would not fit into memory or a stated bound
@@ -39,6 +40,7 @@ __all__ = [
     "OverlapError",
     "SettingsError",
     "ShoalError",
+    "SigningError",
     "TooFewUsers",
     "TooLarge",
     "UnreadableFile",
@@ -95,6 +97,10 @@ class OutputError(ShoalError):
 
 class AlreadyExists(OutputError):
     """The output is there already and overwriting was not asked for."""
+
+
+class SigningError(ShoalError):
+    """The key to sign with can't be used; nothing was published."""
 
 
 class LedgerError(ShoalError):

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from shoal.methods import Estimate, Method
     from shoal.publishing.ledger import Overlap
+    from shoal.publishing.signing import SigningKey
     from shoal.publishing.stage import Staged
     from shoal.reading.options import ReadOptions
     from shoal.release import Release
@@ -133,6 +134,7 @@ def publish(
     overwrite: bool = False,
     geo: bool = False,
     compact: bool = False,
+    sign: str | Path | SigningKey | None = None,
     seed: int | None = None,
     dry_run: bool = False,
     resume: bool = False,
@@ -158,6 +160,8 @@ def publish(
         unless `allow_overlap` is true.
     overwrite, geo, compact
         Replace existing files; add the boxes as WGS84 polygons; write identical records once, with a count.
+    sign
+        Sign the manifest with this key: a PEM file (Ed25519), or a `SigningKey`. Needs the extra `sign`.
     seed
         Make random draws repeatable, for research. Only `k-anonymity` is still claimed then; other claims become
         `none (research)`.
@@ -203,6 +207,7 @@ def publish(
         overwrite=overwrite,
         geo=geo,
         compact=compact,
+        sign=sign,
         work_dir=run.work_dir,
     )
     chosen = make_method(method, {}) if isinstance(method, str) else method
@@ -235,6 +240,7 @@ def publish_release(
     overwrite: bool = False,
     geo: bool = False,
     compact: bool = False,
+    sign: str | Path | SigningKey | None = None,
     seed: int | None = None,
     run: Run = LOCAL,
 ) -> Release:
@@ -251,13 +257,16 @@ def publish_release(
         overwrite=overwrite,
         geo=geo,
         compact=compact,
+        sign=sign,
         work_dir=run.work_dir,
     )
     outputs.refuse()
     with outputs.claimed(), stage(with_measured_claim(release, run=run), outputs, seed=seed) as staged:
         if release.members is not None:
             k = release.claim.k or release.parameters.get("k")
-            verify(release.members.people, staged.path, k=k, audit=staged.audit, run=run).raise_if_broken()
+            verify(
+                release.members.people, staged.path, k=k, audit=staged.audit, public_key=outputs.public_key, run=run
+            ).raise_if_broken()
         return staged.publish().renumbered()
 
 
@@ -294,7 +303,7 @@ def _publish(
             release = with_measured_claim(release, run=run)
             with stage(release, outputs, seed=seed, record=record) as staged:
                 staged_as(staged)
-                verdict = _verified(inputs, staged, release, chosen.among, options, run)
+                verdict = _verified(inputs, staged, release, chosen.among, options, outputs.public_key, run)
                 seen = None if outputs.address is None else lambda: staged.published
                 book.intend(release, staged.path, outputs.path, in_place=seen)
                 published = staged.publish()
@@ -312,7 +321,13 @@ def _publish(
 
 
 def _verified(
-    inputs: Sequence[str | Path], staged: Staged, release: Release, k: int | None, options: ReadOptions, run: Run
+    inputs: Sequence[str | Path],
+    staged: Staged,
+    release: Release,
+    k: int | None,
+    options: ReadOptions,
+    public_key: bytes | None,
+    run: Run,
 ) -> Verdict:
     """Return the verdict on the staged file; raises NotVerified unless it holds."""
     verdict = verify(
@@ -321,6 +336,7 @@ def _verified(
         k=k,
         audit=staged.audit,
         options=options,
+        public_key=public_key,
         run=run.within(_left(run.memory, release)),
     )
     if not verdict.ok:

@@ -172,7 +172,8 @@ class Release(Displayed):
     def write(self, path: str | Path, **options: Any) -> Release:
         """Verify and publish to a file; return what was published.
 
-        `options` are those of `shoal.publish`: audit, run_record, overwrite, geo, compact, seed and run.
+        `options` are those of `shoal.publish`: audit, run_record, overwrite, geo, compact, sign, seed and
+        run.
         """
         from shoal.pipeline import publish_release
 

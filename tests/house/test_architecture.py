@@ -22,8 +22,9 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 # What each room may import of ours, besides the rooms at the ground floor.
 GROUND = {
     "arrow", "claim", "errors", "figures", "folders", "frame", "interrupt", "intervals", "jit", "kernelcache",
-    "layouts", "lists", "memory", "names", "notebook", "parallel", "parts", "private", "progress", "regular",
-    "release", "run", "settings", "store", "stores", "streams", "switch", "traces", "trajectories", "units",
+    "keyfile", "layouts", "lists", "memory", "names", "notebook", "parallel", "parts", "private", "progress",
+    "regular", "release", "run", "settings", "store", "stores", "streams", "switch", "traces", "trajectories",
+    "units",
 }  # fmt: skip
 MAY_IMPORT = {
     "kernels": set(),
@@ -39,6 +40,7 @@ MAY_IMPORT = {
     "attacks": {"kernels", "measure", "reading", "seen"},
     "utility": {"kernels", "reading", "seen"},
     "judgement": {"methods"},
+    "signing": {"publishing", "seen", "verifier"},
     "pipeline": {"judgement", "methods", "publishing", "reading", "verifier"},
     "tables": {"reading"},
     "comparison": {"attacks", "measure", "methods", "seen", "tables", "utility"},

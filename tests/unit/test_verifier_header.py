@@ -88,7 +88,11 @@ def test_a_header_says_grid_claim_and_truth():
     assert header(cell_m=1, slot_s=2**31 - 1).grid == Grid(None, 1, 2**31 - 1)
     assert header(parameters=None) == header(parameters=[]) == header(parameters={}) == header()
     two_stage = {"method": "glove", "parameters": {"merge": "two-stage"}}
-    for claim, level in (({"name": "k-anonymity", "k": 3}, "group"), (PROMISED, "member"), ({"name": "none"}, "member")):
+    for claim, level in (
+        ({"name": "k-anonymity", "k": 3}, "group"),
+        (PROMISED, "member"),
+        ({"name": "none"}, "member"),
+    ):
         assert header(**two_stage, claim=claim).truth == level
     assert header(method=None).truth == "member"
 

@@ -13,6 +13,7 @@ SHARED = {
         "errors",
         "folders",
         "jit",
+        "keyfile",
         "lists",
         "memory",
         "names",

@@ -9,6 +9,7 @@ from cyclopts import Parameter
 
 from shoal.cli.console import show, show_account, show_json, show_table, working
 from shoal.cli.options import DEFAULT, MethodSettings, Reading, Running, given, read_options_of
+from shoal.cli.sign import key_in
 from shoal.errors import SettingsError
 from shoal.stores.addresses import shown
 
@@ -49,6 +50,9 @@ def anonymize(
         ),
     ] = False,
     compact: Annotated[bool, Parameter(help="Write identical records once, with a count.")] = False,
+    sign: Annotated[
+        Path | None, Parameter(help="Sign the manifest with this private key, a PEM file (Ed25519).")
+    ] = None,
     dry_run: Annotated[bool, Parameter(help="Only read the input and estimate time and memory.")] = False,
     resume: Annotated[
         bool, Parameter(help="Keep finished work if the run is interrupted, and continue from it next time.")
@@ -62,6 +66,7 @@ def anonymize(
 
     if len(paths) < 2:
         raise SettingsError("name at least one INPUT and, last, the OUTPUT: shoal anonymize events.csv release.parquet")
+    key = None if sign is None else key_in(sign)  # before bars are drawn: it may ask for a passphrase
     with working(running) as run:
         done = publish(
             list(paths[:-1]),
@@ -74,6 +79,7 @@ def anonymize(
             overwrite=overwrite,
             geo=geo,
             compact=compact,
+            sign=key,
             seed=seed,
             dry_run=dry_run,
             resume=resume,

@@ -133,13 +133,25 @@ _COMMANDS = {
             "Check a release against the original data, from the files alone.\n\n"
             "The exit code is 0 if everything holds, 1 if something does not hold, and 2 if it could not be checked. "
             "Use the same reading options as for the release (--tz, --min-samples …). CRS, cell and slot are taken "
-            "from the release. If another tool made the release, give --crs, --cell, --slot and --claim."
+            "from the release. If another tool made the release, give --crs, --cell, --slot and --claim. A recipient, "
+            "who has no original, can check who signed the release: shoal verify RELEASE --public-key KEY.pub"
         ),
         "ORIGINAL... RELEASE [OPTIONS]",
         (
             "shoal verify events.parquet release.parquet --k 5 --tz Africa/Dakar --audit audit.parquet",
             "shoal verify events.parquet other.csv --crs EPSG:32628 --cell 100m --slot 60s --claim cover --k 5",
         ),
+    ),
+    "sign": (
+        (
+            "Sign a release that is published already, so that recipients know who published it.\n\n"
+            "The signature (Ed25519) goes into the manifest. The command first checks that the file is the one that "
+            "the manifest describes; it needs neither the original nor the machine that has it. shoal anonymize --sign "
+            "signs while it publishes. If the key is encrypted, its passphrase is read from SHOAL_SIGN_PASSPHRASE, or "
+            "asked for. Needs the extra sign."
+        ),
+        "RELEASE --key KEY | --new-key KEY [OPTIONS]",
+        ("shoal sign --new-key publisher.pem", "shoal sign release.parquet --key publisher.pem"),
     ),
     "attack": (
         (

@@ -26,6 +26,7 @@ _WIDTH = 110
 _MAX_SUPPRESSED = 0.2  # as `shoal.verifier` has it; a test compares them
 _CHECKS = {
     "integrity": "the file is the one that its manifest describes",
+    "signature": "the manifest is signed with the given key",
     "leaks": "no column, value or numbering reveals more than the rows do",
     "truth": "records are well formed",
     "audit": "the audit file names everybody once",
@@ -61,12 +62,22 @@ def verify(
     max_suppressed: Annotated[
         float, Parameter(help="The largest share of samples that may be left out.")
     ] = _MAX_SUPPRESSED,
+    public_key: Annotated[
+        Path | None,
+        Parameter(
+            help="The release must be signed with this key (PEM, OpenSSH or base64). Without ORIGINAL, only this is "
+            "checked."
+        ),
+    ] = None,
     reading: Reading = Reading(),  # noqa: B008  frozen
     running: Running = Running(),  # noqa: B008  frozen
 ) -> int:
     """Check a release; return 0 if it holds, 1 if not. Raises (exit code 2) if it can't be checked."""
     from shoal.verifier import verify as check
 
+    asked_of_original = (k, tau, epsilon, claim, audit, run_record)
+    if len(paths) == 1 and public_key is not None and not exact and all(value is None for value in asked_of_original):
+        return _signature_only(paths[0], public_key, running)
     if len(paths) < 2:
         raise SettingsError("name the ORIGINAL and, last, the RELEASE: shoal verify events.csv release.parquet --k 5")
     with working(running) as run:
@@ -82,6 +93,7 @@ def verify(
             options=read_options_of(reading),
             exact=exact,
             max_suppressed=max_suppressed,
+            public_key=public_key,
             run=run,
         )
     if running.json:
@@ -90,6 +102,19 @@ def verify(
         asked = {"k = {}": k, "windows of {}": tau, "at most {} revealed before or after a window": epsilon}
         said = [words.format(value) for words, value in asked.items() if value is not None]
         show_page(verdict, shown(paths[-1]), said)
+    return 0 if verdict.ok else 1
+
+
+def _signature_only(release: str, public_key: Path, running: Running) -> int:
+    """Check who signed a release, without its original; return 0 if it was this key and nothing was changed, else 1."""
+    from shoal.verifier import verify_signature
+
+    with working(running) as run:
+        verdict = verify_signature(release, public_key, run=run)
+    if running.json:
+        show_json(verdict.to_dict())
+    else:
+        show_page(verdict, shown(release), [])
     return 0 if verdict.ok else 1
 
 
@@ -122,8 +147,8 @@ def show_page(verdict: Verdict, name: str, asked: list[str]) -> None:
     _section("Found", _found(verdict.figures), bullet=True)
     notes = [message for message in verdict.messages if message not in verdict.problems]
     _section("Notes", notes, bullet=True)
-    if verdict.ok:
-        _section("An adversary can still", [(verdict.shown or verdict.claim).still_possible])
+    if verdict.ok and verdict.shown is not None:
+        _section("An adversary can still", [verdict.shown.still_possible])
 
 
 def _section(title: str, lines: Iterable[str], *, bullet: bool = False) -> None:

@@ -30,9 +30,10 @@ from shoal.publishing.files import PRIVATE, PUBLIC, write_json, write_tables
 from shoal.publishing.manifest import manifest, manifest_path, run_record, run_record_path
 from shoal.publishing.numbering import numbered, taken
 from shoal.publishing.schema import release_batches
+from shoal.publishing.signing import signing_key
 from shoal.publishing.targets import open_target, refuse_target
 from shoal.release import Members
-from shoal.stores.addresses import address_of, file_name
+from shoal.stores.addresses import DATABASES, address_of, file_name, scheme_of
 from shoal.switch import Undecided, switch
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 
     from shoal.claim import Claim
     from shoal.publishing.numbering import Numbered
+    from shoal.publishing.signing import SigningKey
     from shoal.publishing.targets import Target
     from shoal.release import Release
 
@@ -67,10 +69,12 @@ class Outputs:
         Replace what is there. Otherwise AlreadyExists.
     geo
         Add a column of WGS84 geometry (GeoParquet): polygons of boxes, or points.
+    sign
+        The key to sign the manifest with.
     compact
         Of boxes: publish identical records once with their `count`.
 
-    Raises OutputError if two of the files are the same.
+    Raises OutputError if two of the files are the same, SettingsError if a table is to be signed.
     """
 
     path: Path
@@ -82,8 +86,11 @@ class Outputs:
     overwrite: bool = field(default=False, kw_only=True)
     geo: bool = field(default=False, kw_only=True)
     compact: bool = field(default=False, kw_only=True)
+    sign: SigningKey | None = field(default=None, kw_only=True, repr=False)
 
     def __post_init__(self) -> None:
+        if self.sign is not None and self.address is not None and scheme_of(self.address) in DATABASES:
+            raise SettingsError("`sign` goes with files and objects; a table of a database is no file to sign")
         require_different(self.written)
 
     @classmethod
@@ -95,6 +102,7 @@ class Outputs:
         run_record: str | Path | None = None,
         ledger: str | Path | None = None,
         work_dir: Path | None = None,
+        sign: str | Path | SigningKey | None = None,
         **how: bool,
     ) -> Outputs:
         """Return the outputs at paths that may be text; with an audit file there is a run record beside it.
@@ -108,7 +116,12 @@ class Outputs:
             path = (work_dir or Path(tempfile.gettempdir())) / file_name(address)
         if audit is not None and run_record is None:
             paths["run_record"] = run_record_path(Path(path), Path(audit))
-        return cls(Path(path), address=address, **paths, **how)  # type: ignore[arg-type]  # each has its own type
+        return cls(Path(path), address=address, sign=signing_key(sign), **paths, **how)  # type: ignore[arg-type]  # each has its own type
+
+    @property
+    def public_key(self) -> bytes | None:
+        """The public key by which the manifest is signed, if it is."""
+        return None if self.sign is None else self.sign.public
 
     @property
     def files(self) -> list[Path]:
@@ -204,6 +217,8 @@ def stage(
         rows = release_batches(numbers.release, numbers.order, geo=geo)
         write_tables(data, rows, PUBLIC, **release.layout.encoding)
         public = manifest(numbers.release, data, seeded=seed is not None)
+        if outputs.sign is not None:
+            public = outputs.sign.sign(public)
         write_json(manifest_path(data), public, PUBLIC)
         held = target.receive(data)
         if outputs.audit is not None and audit is not None:

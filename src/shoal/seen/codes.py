@@ -21,6 +21,11 @@ PROBLEMS = {
     "integrity/samples": "The manifest's number of published samples is not that of the release.",
     "integrity/records-and-points": "The manifest's numbers of records and points are not those of the release.",
     "integrity/points-created": "The manifest says that more points were created than published.",
+    "signature/missing": "The release is not signed, but a signature was asked for.",
+    "signature/malformed": "The signature in the manifest does not have the form of one.",
+    "signature/algorithm": "The manifest is signed in a way that this version does not know.",
+    "signature/other-key": "The release is signed with another key than the given one: {fingerprint}.",
+    "signature/wrong": "The signature is not one of this manifest: something in it was changed since, or it is false.",
     "leaks/header-keys": "The shoal object has other keys than the format allows.",
     "leaks/header-claim": "The claim holds more than its name and what it promises.",
     "leaks/header-method": "The method is not one that the verifier knows.",
@@ -132,6 +137,11 @@ PROBLEMS = {
 # Something that is no failure.
 NOTES = {
     "in-memory": "Integrity and leaks were not checked: the release is in memory, there is no file yet.",
+    "signed": "The manifest is signed with the given key, {fingerprint}.",
+    "signed-by-unknown": "The manifest is signed with the key {fingerprint}. Whose key that is was not checked: give "
+    "`public_key`.",
+    "signature-unread": "The manifest says that it is signed with the key {fingerprint}. This was not checked: that "
+    'needs pip install "shoal-privacy[sign]".',
     "no-manifest": "Integrity was not checked: there is no manifest beside the release.",
     "foreign-release": "Integrity was not checked: the release does not say which tool made it, and on which grid.",
     "other-grid": "The given grid is not the one that the release states; the release's grid was used.",
@@ -169,6 +179,7 @@ NOTES = {
 
 # What could not be checked, as part of a sentence.
 NOT_CHECKED = {
+    "claim": "whether the claim holds, which needs the original",
     "file": "integrity and leaks",
     "integrity": "integrity",
     "form": "the file's form and metadata, which are another tool's",

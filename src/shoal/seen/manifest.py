@@ -39,11 +39,11 @@ def file_digest(path: Path) -> str:
 
 def is_manifest(manifest: Any) -> bool:
     """Return whether a manifest has exactly the members of the format, each of its kind."""
-    if not isinstance(manifest, dict) or set(manifest) != _KEYS or not isinstance(manifest["seeded"], bool):
+    if not isinstance(manifest, dict) or set(manifest) - {"signature"} != _KEYS:
         return False
     shoal, counts, files = manifest["shoal"], manifest["counts"], manifest["files"]
     if not all(isinstance(part, dict) for part in (shoal, counts, files)) or set(counts) != _COUNTS:
         return False
     if not all(isinstance(n, int) and not isinstance(n, bool) and 0 <= n <= _MOST_COUNTED for n in counts.values()):
         return False
-    return all(isinstance(sha, str) for sha in files.values())
+    return isinstance(manifest["seeded"], bool) and all(isinstance(sha, str) for sha in files.values())

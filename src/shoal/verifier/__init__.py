@@ -7,9 +7,9 @@ screening, search of boxes and reading of manifests and audits. What it shares w
 - the parser of input files: `reading.options`, `reading.parts`, `reading.times`, `reading.days` (days that are moved
   to one start), `reading.spill` (files of numbers that do not fit into memory) and what these use of `reading`;
 - the data types: `claim`, `frame`, `layouts`, `release`, `traces`, `trajectories`;
-- tools that know nothing of releases: `arrow`, `errors`, `folders`, `jit`, `lists`, `memory`, `names`, `notebook`,
-  `parallel`, `regular`, `run`, `units`; and `switch`, which finishes an interrupted publication before a release is
-  opened;
+- tools that know nothing of releases: `arrow`, `errors`, `folders`, `jit`, `keyfile`, `lists`, `memory`, `names`,
+  `notebook`, `parallel`, `regular`, `run`, `units`; and `switch`, which finishes an interrupted publication before a
+  release is opened;
 - what fetches a release from an address: `stores.addresses`, `stores.postgres`, `stores.objects`, and
   `stores.released`, the form of a release in a database, with the code that reads it back.
 
@@ -18,6 +18,7 @@ screening, search of boxes and reading of manifests and audits. What it shares w
 
 from shoal.verifier.check import MAX_SUPPRESSED, verify
 from shoal.verifier.measured import with_measured_claim
+from shoal.verifier.signed import verify_signature
 from shoal.verifier.verdict import Verdict
 
-__all__ = ["MAX_SUPPRESSED", "Verdict", "verify", "with_measured_claim"]
+__all__ = ["MAX_SUPPRESSED", "Verdict", "verify", "verify_signature", "with_measured_claim"]

@@ -14,6 +14,7 @@ from shoal.seen.recorded import recorded_reading
 from shoal.seen.stores import brought
 from shoal.verifier.boxes import BoxSubject
 from shoal.verifier.points import PointSubject
+from shoal.verifier.signed import check_signature, given_key
 from shoal.verifier.subject import Asked, Given, Subject, open_stated
 from shoal.verifier.verdict import Verdict
 
@@ -51,6 +52,7 @@ def verify(
     suppressed: int | None = None,
     max_suppressed: float = MAX_SUPPRESSED,
     exact: bool = False,
+    public_key: str | Path | bytes | None = None,
     run: Run = LOCAL,
     **reading: Unpack[ReadingRules],
 ) -> Verdict:
@@ -63,7 +65,8 @@ def verify(
     ask for windows of that length and leakage up to that. With the private `audit` file truth and suppression are
     checked too, and the noise of points. Reading options that are not given come from the private `run_record`, which
     is found by itself beside the release or the audit file. `suppressed` is the exact number of suppressed samples, if
-    it is known; if no number is stated, there are none. `exact` counts cover beyond k.
+    it is known; if no number is stated, there are none. `exact` counts cover beyond k. With `public_key` (a file, or
+    32 bytes) the manifest must be signed with that key; without, a signature must still be one of this manifest.
     Output: a `Verdict`; `CannotCheck` if no verdict is possible.
     Guarantee: `ok` only if the claim was checked and every check that could run passed; the messages name the checks
     that could not run. The verdict does not depend on the memory and threads of `run`. Claims other than identical
@@ -97,6 +100,7 @@ def verify(
         suppressed=suppressed,
         max_suppressed=max_suppressed,
         exact=exact,
+        public_key=given_key(public_key),
     )
     chosen = _reading(options, reading)
     with brought(release, run) as at_hand:
@@ -111,6 +115,7 @@ def _verdict(release: Path | Release, given: Given, asked: Asked, recorded: Reco
     recorded.note(findings)
     subject = _SUBJECTS[seen.layout]
     subject.refuse(given, asked)
+    check_signature(findings, seen, asked.public_key)
     with run.stage("reading the release"):
         opened = open_stated(findings, seen, subject, given, run=run)
     if opened is None:

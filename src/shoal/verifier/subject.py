@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from shoal.seen.header import Header
     from shoal.seen.opened import SeenRelease
     from shoal.seen.scan import Scan
+    from shoal.seen.signature import PublicKey
 
 __all__ = ["Asked", "Given", "Opened", "Subject", "declared_suppressed", "open_stated"]
 
@@ -43,6 +44,7 @@ class Asked:
     suppressed: int | None = None
     max_suppressed: float
     exact: bool = False
+    public_key: PublicKey | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,12 +19,12 @@ __all__ = ["Verdict"]
 class Verdict(Displayed):
     """The outcome of `verify`.
 
-    `ok` is true if every check that could run passed, and the one of the claim did run. What could not run (no
-    audit, no manifest, no file yet) is not in `checked`, and `messages` say so. `failures` are the kinds that
-    failed, sorted and distinct; `checked` the kinds that ran; `figures` counts as plain numbers; `messages`
-    plain sentences, of which `problems` say what failed; `codes` the same for programs (`cover/too-few-records`; the
-    page on findings lists them); `not_checked` what could not run. `shown` is the strongest claim that the checks have
-    shown, none if something failed: do not state more than that.
+    `ok` is true if every check that could run passed, and the one of the claim did run (`verify_signature` does not run
+    it). What could not run (no audit, no manifest, no file yet) is not in `checked`, and `messages` say so. `failures`
+    are the kinds that failed, sorted and distinct; `checked` the kinds that ran; `figures` counts as plain numbers;
+    `messages` plain sentences, of which `problems` say what failed; `codes` the same for programs
+    (`cover/too-few-records`; the page on findings lists them); `not_checked` what could not run. `shown` is the
+    strongest claim that the checks have shown, none if something failed: do not state more than that.
     A verdict identifies nobody: it has no label, place or time.
 
     >>> from shoal.claim import Claim
@@ -78,6 +78,8 @@ class Verdict(Displayed):
         """
         if not self.ok:
             return "DOES NOT HOLD"
+        if self.shown is None and "signature" in self.checked:
+            return "SIGNED WITH THE GIVEN KEY; THE CLAIM WAS NOT CHECKED"
         if "truth_level" in self.figures:
             return "HOLDS FOR GROUPS ONLY, WITH WEAKER TRUTH: a box may show where one person of a group was"
         nothing = self.claim.name == "none" and (self.shown is None or self.shown.name == "none")

@@ -1,0 +1,59 @@
+"""Sign a release that is published already, for keys that lie on another machine than the data; make such keys."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from shoal.errors import AlreadyExists, NotVerified, SettingsError
+from shoal.publishing.resign import Stamp, replace_manifest
+from shoal.publishing.signing import PASSPHRASE, SigningKey, make_key
+from shoal.seen.findings import Findings
+from shoal.seen.opened import open_release
+from shoal.seen.signature import PublicKey
+from shoal.stores.addresses import address_of
+from shoal.verifier.signed import check_signature, check_unchanged, verify_signature
+
+if TYPE_CHECKING:
+    from shoal.verifier import Verdict
+
+__all__ = ["PASSPHRASE", "SigningKey", "new_key", "sign"]
+
+
+def sign(release: str | Path, key: str | Path | SigningKey, *, overwrite: bool = False) -> Verdict:
+    """Sign the manifest of a release file, and replace it by the signed one; no original is needed.
+
+    Input: a release file with its manifest beside it, and the key: a PEM file, or a `SigningKey`. `overwrite` replaces
+    a signature that is there.
+    Output: the verdict on the signed release, as `verify_signature` gives it.
+    Guarantee: the data file stays as it is. If the function raises, the old manifest is in place. Raises NotVerified if
+    the file is not the one that its manifest describes, AlreadyExists if it is signed already, CannotCheck,
+    OutputError or SigningError.
+    Cost: reads the file twice, to hash it.
+
+    >>> sign("release.parquet", "nowhere.pem")
+    Traceback (most recent call last):
+    shoal.errors.SigningError: nowhere.pem: the key can't be read (No such file or directory)
+    """
+    key = key if isinstance(key, SigningKey) else SigningKey.read(key)
+    if address_of(release) is not None:
+        raise SettingsError("only the manifest of a file can be signed; name a file")
+    path = Path(release)
+    findings, seen = Findings(), open_release(path)
+    stamp = Stamp.of(path)
+    check_signature(findings, seen, None)
+    check_unchanged(findings, seen)
+    if findings.failures or not findings.checked:
+        raise NotVerified(f"{path.name} was not signed: {' '.join(findings.messages)}")
+    if "signature" in seen.manifest and not overwrite:
+        raise AlreadyExists(f"{path.name} is signed already; give `overwrite` to replace the signature")
+    replace_manifest(path, key.sign(seen.manifest), stamp)
+    return verify_signature(path, key.public)
+
+
+def new_key(path: Path, passphrase: str | None = None) -> str:
+    """Write a new private key, encrypted if there is a passphrase, and `PATH.pub` beside it; return its fingerprint.
+
+    Raises OutputError if one of the two files is there already or can't be written, SigningError.
+    """
+    return PublicKey(make_key(path, passphrase).public).fingerprint
