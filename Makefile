@@ -6,6 +6,8 @@ PYTEST := $(BIN)/python -m pytest
 
 # Bytecode is kept, beside what is installed: without it every process compiles the libraries anew, for seconds.
 unexport PYTHONDONTWRITEBYTECODE
+# Nor may the day of a build get into what `make dist` makes.
+unexport SOURCE_DATE_EPOCH
 export PYTHONPYCACHEPREFIX := $(abspath $(VENV))/bytecode
 
 # The first and the last versions of everything that shoal needs. Each has an environment of its own.
@@ -83,12 +85,13 @@ docs: $(VENV)/.docs flags
 	$(BIN)/python docs/reference.py
 	$(BIN)/zensical build --clean
 
-# What is published, in dist/: wheel, sdist and a list of what an installation holds (SBOM). The wheel is built twice: both
-# must be the same bytes. Set SHOAL_URL to where the repository is published; hatch_build.py makes the links from it.
+# What is published, in dist/: wheel, sdist and a list of what an installation holds (SBOM). Wheel and sdist are built again
+# from the sdist, in another folder, with other rights and another zone: they must be the same bytes. Set SHOAL_URL to where the repository is published; hatch_build.py makes the links from it.
 dist: $(VENV)/.dist
 	rm -rf dist build
 	$(BIN)/python -m hatchling build -d dist
-	$(BIN)/python -m hatchling build -d build
+	mkdir -p build/source && tar -xzf dist/*.tar.gz -C build/source --strip-components 1
+	cd build/source && umask 077 && TZ=Asia/Tokyo $(abspath $(BIN))/python -m hatchling build -d ..
 	cd dist && for f in *; do cmp $$f ../build/$$f || exit 1; done
 	$(BIN)/twine check --strict dist/*
 	$(BIN)/uv venv --quiet build/venv --python $(BIN)/python

@@ -42,6 +42,7 @@ def project_urls(url: str, version: str) -> dict[str, str]:
         "Documentation": f"{files}/docs/index.md",
         "Changelog": f"{files}/CHANGELOG.md",
         "Issues": f"{url}/issues",
+        "Security policy": f"{files}/SECURITY.md",
     }
 
 

@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import tarfile
 import tomllib
 from email import message_from_bytes
 from pathlib import Path
@@ -19,13 +20,18 @@ URL = "https://example.org/shoal"
 RELATIVE = re.compile(r"\]\((?!https?:|mailto:|#)[^)]*\)")
 
 
-def build(folder, url="", umask=0o022):
-    """Build the wheel into a folder."""
-    env = {**os.environ, "SHOAL_URL": url}
-    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder]
-    subprocess.run(command, cwd=ROOT, env=env, umask=umask, check=True, capture_output=True)
-    (wheel,) = folder.glob("*.whl")
-    return wheel
+def build(folder, url="", *, source=ROOT, kind="wheel", umask=0o022, zone="UTC"):
+    """Build the wheel, or the sdist, of a source folder into a folder."""
+    env = {**os.environ, "SHOAL_URL": url, "TZ": zone}
+    env.pop("SOURCE_DATE_EPOCH", None)  # `make dist` does not pass it on
+    command = [sys.executable, "-m", "hatchling", "build", "-t", kind, "-d", folder]
+    subprocess.run(command, cwd=source, env=env, umask=umask, check=True, capture_output=True)
+    (built,) = folder.glob("*.whl" if kind == "wheel" else "*.tar.gz")
+    return built
+
+
+def digest(file):
+    return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
 def described(wheel):
@@ -41,8 +47,22 @@ def wheel(tmp_path_factory):
 
 
 def test_the_wheel_is_the_same_whoever_builds_it(wheel, tmp_path):
-    again = build(tmp_path, umask=0o077)
-    assert hashlib.sha256(again.read_bytes()).digest() == hashlib.sha256(wheel.read_bytes()).digest()
+    again = build(tmp_path, umask=0o077, zone="Pacific/Kiritimati")
+    assert digest(again) == digest(wheel)
+
+
+def test_the_wheel_is_the_same_built_from_the_sdist_in_another_folder(wheel, tmp_path):
+    """With files of other times and modes, as somebody has them who checks a published wheel."""
+    sdist = build(tmp_path, kind="sdist")
+    with tarfile.open(sdist) as archive:
+        archive.extractall(tmp_path / "there", filter="data")
+    (source,) = (tmp_path / "there").iterdir()
+    for path in source.rglob("*"):
+        path.chmod(0o700 if path.is_dir() else 0o600)
+        os.utime(path, (1, 1) if path.is_file() else None)
+    assert digest(build(tmp_path / "wheel", source=source, umask=0o077, zone="America/Caracas")) == digest(wheel)
+    again = build(tmp_path / "sdist", source=source, kind="sdist", umask=0o077)
+    assert digest(again) == digest(sdist)
 
 
 def test_the_wheel_holds_the_package_and_nothing_else(wheel):

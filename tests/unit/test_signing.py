@@ -456,9 +456,8 @@ def test_an_encrypted_key_is_opened_with_its_passphrase(key_file, monkeypatch):
 def test_what_is_no_key_is_refused(key_file, text):
     with pytest.raises(SigningError) as error:
         SigningKey.read(key_file(text), "sesame")
-    assert (
-        error.value.__context__ is None or error.value.__suppress_context__
-    )  # what the library says may hold parts of the file
+    # What the library says may hold parts of the file.
+    assert error.value.__context__ is None or error.value.__suppress_context__
 
 
 @pytest.mark.parametrize("passphrase", [None, "open sesame"])
