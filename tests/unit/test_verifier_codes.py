@@ -16,7 +16,9 @@ from shoal.verifier.leaks import _ODD
 SOURCE = Path(shoal.__file__).parent
 SENTENCES = {**PROBLEMS, **NOTES}
 TABLES = [("problems", ("fail", "fail_if")), ("notes", ("note", "conclude")), ("not checked", ("skip",))]
-KINDS = ["integrity", "signature", "leaks", "audit", "truth", "suppression", "identical", "cover", "windows", "noise"]
+KINDS = [
+    "integrity", "signature", "leaks", "audit", "truth", "suppression", "identical", "original", "cover", "windows", "noise",
+]  # fmt: skip
 
 
 def fields(code):

@@ -28,6 +28,7 @@ _CHECKS = {
     "integrity": "the file is the one that its manifest describes",
     "signature": "the manifest is signed with the given key",
     "leaks": "no column, value or numbering reveals more than the rows do",
+    "original": "a second parser reads the same rows, people, times and places in the original",
     "truth": "records are well formed",
     "audit": "the audit file names everybody once",
     "suppression": "what was left out is left out everywhere, and the stated number is right",

@@ -113,6 +113,12 @@ PROBLEMS = {
     "identical/too-many-people": "{n:,} groups were published for more people than they hold.",
     "identical/area-of-few": "{n:,} boxes cover an area in which fewer than {k} people of the record ever were.",
     "identical/left-out": "{n:,} users are not inside the record of a group.",
+    "original/rows": "A second parser finds another number of rows in the original than were read.",
+    "original/people": "A second parser finds other people in the original than were read.",
+    "original/kept": "A second parser would keep another number of rows of the original than were kept.",
+    "original/times": "A second parser reads other times in the original.",
+    "original/places": "A second parser reads other places in the original.",
+    "original/pairs": "A second parser reads the users, times and places of the original in other rows.",
     "cover/nobody": "No user has a published sample.",
     "cover/more-records-than-users": "There are more records than users.",
     "cover/too-few-records": "{n:,} users are hidden by fewer than {k} records.",
@@ -170,6 +176,11 @@ NOTES = {
     "group-truth": "Truth is of the weaker level 'group': of all pairs of a box and a member of its record, "
     "{share:.1%} are without a sample of that member.",
     "few-points": "Noise was judged on {n:,} points only; a test with fewer than {few:,} says little.",
+    "original-one-parser": "The original was read by one parser only: {why}.",
+    "original-counted": "A second parser agrees on the rows and the people of the original. Which rows are kept "
+    "depends on {what}, which only one parser can read.",
+    "original-partly": "A second parser agrees with what was read of the original, but for {what}, which only one "
+    "parser can read.",
     "not-checked": "Not checked: {what}.",
     "holds": "{what} holds for {users:,} users, checked with {asked}{rest}.",
     "points-hold": "The claim holds for each point of {users:,} users{rest}.",
@@ -182,6 +193,7 @@ NOT_CHECKED = {
     "claim": "whether the claim holds, which needs the original",
     "file": "integrity and leaks",
     "integrity": "integrity",
+    "original": "whether a second parser reads the same in the original",
     "form": "the file's form and metadata, which are another tool's",
     "members": "truth of members and suppression, which need the audit file",
     "owners": "owners and labels, which need the audit file",

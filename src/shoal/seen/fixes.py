@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from shoal.reading.events import Events, Input
     from shoal.reading.options import ReadOptions
     from shoal.run import Run
+    from shoal.seen.witness import Witness
 
 __all__ = ["OriginalFixes", "open_fixes", "rows_of"]
 
@@ -51,13 +52,20 @@ class OriginalFixes:
 
 
 def open_fixes(
-    original: Input | Traces, options: ReadOptions | None, *, keep: bool, run: Run, spill: bool = False
+    original: Input | Traces,
+    options: ReadOptions | None,
+    *,
+    keep: bool,
+    run: Run,
+    spill: bool = False,
+    witness: Witness | None = None,
 ) -> OriginalFixes:
     """Read the original: with `keep` all fixes, else only the number of fixes and the times of each user.
 
     Input: files, parsed by the common reader with the reading options of the release, or Traces. Fixes that do not fit
     into memory are kept in private files with `spill`, else they raise TooLarge. Raises CannotCheck if the original
-    can't be read. Cost: reading, and a sort where fixes are kept or counted, if they are not in order.
+    can't be read. A `witness` hears what was read.
+    Cost: reading, and a sort where fixes are kept or counted, if they are not in order.
     """
     if isinstance(original, Traces):
         return _of_traces(original, keep=keep)
@@ -73,7 +81,10 @@ def open_fixes(
                 raise TooLarge("the fixes do not fit into memory, which checking noise needs; allow more: `memory`")
             account = events.account
             first_ms = events.spread.first_ms if events.spread else None
-            made = (_of_events(part, chosen, first_ms, whole=whole, keep=keep) for part in events)
+            if witness is not None:
+                witness.begin(chosen, account)
+            heard = events if witness is None else witness.overhear(events)
+            made = (_of_events(part, chosen, first_ms, whole=whole, keep=keep) for part in heard)
             parts, spilled = _spilled(made, run) if spill and events.spread else (list(made), [])
     except InputError as error:
         raise CannotCheck(unreadable(error)) from None

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from shoal.reading.options import ReadOptions
     from shoal.run import Run
     from shoal.seen.grid import Grid
+    from shoal.seen.witness import Witness
 
 __all__ = ["Crowd", "crowd_of", "open_crowd"]
 
@@ -97,13 +98,18 @@ class Crowd:
 
 @contextmanager
 def open_crowd(
-    original: str | Path | Sequence[str | Path] | Trajectories, options: ReadOptions | None, grid: Grid, *, run: Run
+    original: str | Path | Sequence[str | Path] | Trajectories,
+    options: ReadOptions | None,
+    grid: Grid,
+    *,
+    run: Run,
+    witness: Witness | None = None,
 ) -> Iterator[Crowd]:
     """Return the people inside the claim on the grid of the release.
 
     Input: files (parsed by the common reader, with the reading options of the release) or Trajectories that are
     already on that grid. Guarantee: projection, cells, slots, de-duplication and screening are done here, with
-    the same result for any `memory` (bytes; None: what is available) that may be used.
+    the same result for any `memory` (bytes; None: what is available) that may be used. A `witness` hears what was read.
     """
     if isinstance(original, Trajectories):
         yield crowd_of(from_trajectories(original, grid, run))
@@ -121,8 +127,10 @@ def open_crowd(
     with ExitStack() as reading:
         try:
             parts = reading.enter_context(event_parts(original, chosen, run=run.within(int(room * _READING))))
+            if witness is not None:
+                witness.begin(chosen, parts.account)
             kept = parts.rows * _SAMPLE_BYTES <= room * _KEEPING
-            crowd = _gather(parts, place, keep=kept)
+            crowd = _gather(parts, place, keep=kept, witness=witness)
         except InputError as error:
             raise CannotCheck(unreadable(error)) from None
         if kept:
@@ -140,12 +148,12 @@ def crowd_of(people: Original) -> Crowd:
     return Crowd(people.labels, people.counts, _first(people), lambda: [people], span=_span(people))
 
 
-def _gather(parts: Any, place: Callable[[Events], Original], *, keep: bool) -> Crowd:
+def _gather(parts: Any, place: Callable[[Events], Original], *, keep: bool, witness: Witness | None = None) -> Crowd:
     """Read all parts once to find who is inside the claim, with how many samples."""
     kept: list[Original] = []
     labels, counts, first, spans = [], [], [], []
     outside, rows_outside = dict(parts.account.users_dropped), dict(parts.account.dropped)
-    for events in parts:
+    for events in parts if witness is None else witness.overhear(parts):
         part = place(events)
         labels.append(part.labels)
         counts.append(part.counts)

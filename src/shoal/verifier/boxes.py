@@ -15,6 +15,7 @@ from shoal.seen.opened import foreign_header
 from shoal.seen.original import NO_PLACE
 from shoal.seen.people import open_crowd
 from shoal.seen.records import Catalogue
+from shoal.seen.witness import Witness
 from shoal.traces import Traces
 from shoal.units import INT32, parse_seconds
 from shoal.verifier.cover import check_concealment, check_cover
@@ -98,7 +99,10 @@ class BoxSubject(Subject[Catalogue]):
     def people(self, given: Given) -> Iterator[None]:
         """Read everybody's samples on the grid of the release; they can be used while this is open."""
         room = self.run.within(_left(self.run, self.opened, self.audit))
-        with open_crowd(given.original, given.options, self.opened.header.grid, run=room) as people:
+        witness = Witness(given.original)
+        grid = self.opened.header.grid
+        with open_crowd(given.original, given.options, grid, run=room, witness=witness) as people:
+            witness.testify(self.findings)
             self.crowd = people
             _note_sizes(self.findings, people, self.opened.records, self.k)
             _check_places(self.findings, people, self.asked.max_suppressed)

@@ -12,6 +12,7 @@ from shoal.errors import CannotCheck, SettingsError
 from shoal.seen.audit import read_owners
 from shoal.seen.fixes import open_fixes
 from shoal.seen.point_scan import PointScan
+from shoal.seen.witness import Witness
 from shoal.trajectories import Trajectories
 from shoal.verifier.integrity import check_point_counts
 from shoal.verifier.leaks import check_bytes, check_point_values
@@ -89,7 +90,9 @@ class PointSubject(Subject[PointScan]):
     @contextmanager
     def people(self, given: Given) -> Iterator[None]:
         """Read the fixes or, if no noise is claimed, only a summary of each person."""
-        self.fixes = open_fixes(given.original, given.options, keep=self.noisy, run=self.run)
+        witness = Witness(given.original)
+        self.fixes = open_fixes(given.original, given.options, keep=self.noisy, run=self.run, witness=witness)
+        witness.testify(self.findings)
         _note_sizes(self.findings, self.fixes, self.opened.records)
         yield
 
