@@ -17,7 +17,8 @@ SOURCE = Path(shoal.__file__).parent
 SENTENCES = {**PROBLEMS, **NOTES}
 TABLES = [("problems", ("fail", "fail_if")), ("notes", ("note", "conclude")), ("not checked", ("skip",))]
 KINDS = [
-    "integrity", "signature", "leaks", "audit", "truth", "suppression", "identical", "original", "cover", "windows", "noise",
+    "integrity", "signature", "leaks", "audit", "truth", "suppression", "identical", "original", "cover", "windows",
+    "noise",
 ]  # fmt: skip
 
 
