@@ -15,6 +15,7 @@ import pyarrow as pa
 from shoal.errors import OutputError, TooLarge, UnreadableFile
 from shoal.folders import private_folder
 from shoal.memory import available_bytes
+from shoal.reading.limits import broken_limit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -97,6 +98,8 @@ def open_engine(
     except duckdb.InterruptException:
         raise KeyboardInterrupt from None
     except (duckdb.Error, pa.ArrowException, UnicodeDecodeError) as error:
+        if (beyond := broken_limit(error, where)) is not None:
+            raise beyond from None
         if isinstance(error, duckdb.IOException) and os.strerror(errno.ENOSPC) in str(error):
             raise OutputError(DISK_FULL) from None
         raise UnreadableFile(

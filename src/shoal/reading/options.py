@@ -25,7 +25,7 @@ __all__ = ["CONFIRM", "ROLES", "ReadOptions", "Reading", "ReadingRules", "read_o
 _BBOX = "four numbers, west,south,east,north"
 _PERIOD = "two ISO times, start,end"
 _Box = tuple[float, float, float, float]
-CONFIRM = ("one-sample", "swapped", "zero-zero")
+CONFIRM = ("many-rows", "one-sample", "swapped", "zero-zero")
 ROLES = (
     *("user", "time", "date", "day", "slot"),
     *("lat", "lng", "x", "y", "geometry", "trip", "cell", "h3", "geohash"),
@@ -94,7 +94,8 @@ class ReadOptions(Settings):
     strict
         Raise BadRows if a row is bad; by default bad rows are dropped and counted.
     confirm
-        What is right although it looks like a mistake: `one-sample` (most people have one sample only), `swapped`
+        What is right although it looks like a mistake: `many-rows` (a file has far more rows than files of its size
+        have), `one-sample` (most people have one sample only), `swapped`
         (people live where the places are, not where they would be with latitude and longitude exchanged) and
         `zero-zero` (0, 0 is a place like others). Without it, the data is refused, or the rows are dropped.
 

@@ -15,6 +15,7 @@ from shoal.reading.columns import FROM_PATH, Columns, find_cell_columns, find_co
 from shoal.reading.dates import odd_sql, told_sql
 from shoal.reading.degrees import odd_number_sql
 from shoal.reading.engine import text_literal
+from shoal.reading.limits import MAX_TEXT, bounded_sql, check_unpacked
 from shoal.reading.odd import PLAIN, Odd, Part, digits_sql, has_odd_numbers, joined_sql, not_plain_sql, survey_odd
 from shoal.reading.paths import with_users
 from shoal.reading.places import DECODED, decoder_of, point_sql, trips_sql
@@ -22,7 +23,7 @@ from shoal.reading.shapes import ORDERS
 from shoal.reading.times import LOCAL, NUMBER, ZONED, days_sql, kind_sql, number_sql, text_sql
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from shoal.reading.codes import CentresOf
     from shoal.reading.geometry import PointsOf
@@ -222,6 +223,9 @@ def _group(engine: Any, files: list[Source], options: ReadOptions, number: int) 
     if columns.of["user"] in FROM_PATH:
         told, path = whole.with_path()
         table, texts["user"] = with_users(engine, told.sql, path, files, columns.of["user"], number)
+    read = {"trip" if name == columns.trip else role: keyed[name] for role, name in columns.of.items() if name in keyed}
+    read = {role: (column, _base_type(kind)) for role, (column, kind) in read.items()}
+    table = _bounded(engine, table, read, files)
     if columns.trip is not None:
         column, kind = keyed[columns.trip]
         if _base_type(kind) != "VARCHAR":
@@ -237,6 +241,22 @@ def _group(engine: Any, files: list[Source], options: ReadOptions, number: int) 
     decoder = decoder_of(role, group.type_of(role), stated, name)
     point = point_sql(engine, decoder, group.of(role), group.type_of(role), number)
     return replace(group, decoder=decoder, point=point)
+
+
+def _bounded(engine: Any, table: str, cells: Mapping[str, tuple[str, str]], files: Sequence[Source]) -> str:
+    """Return a table that ends the query at a cell beyond its limit; `cells` are the columns that are read, by role.
+
+    Raises TooLarge if large geometries or trips are repeated, as in a decompression bomb. Text can't repeat them.
+    """
+    for role in {"geometry", "trip"} & cells.keys() if files[0].kind == "parquet" else ():
+        column, kind = cells[role]
+        if kind in {"VARCHAR", "BLOB"}:
+            length = f"octet_length({column})" if kind == "BLOB" else f"strlen({column})"
+            large = f"SELECT coalesce(sum({length}) FILTER ({length} > {MAX_TEXT}), 0) FROM {table}"  # noqa: S608
+            size = sum(file.path.stat().st_size for file in files if file.path is not None)
+            check_unpacked(int(engine.execute(large).fetchall()[0][0]), size, files[0].name)
+    bounded = bounded_sql(cells)
+    return f"(SELECT * FROM {table} WHERE {bounded}) AS f" if bounded else table  # noqa: S608
 
 
 def _table(engine: Any, files: list[Source]) -> _Table:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, TypeVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from shoal.errors import InputError, TooLarge, UnreadableFile
+from shoal.errors import InputError, UnreadableFile
 from shoal.reading.forms import bringer_of_ending
 from shoal.reading.geometry import Geo, geo_of
+from shoal.reading.limits import MAX_FOOTER, check_rows, check_unpacked, check_width
 from shoal.reading.paths import PARQUET, TEXT, UNPACKED_BY_ENGINE, printable_name
 from shoal.reading.texts import Repair, decoded, form_of
 
@@ -24,12 +25,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T", bound=PurePath)
 
-__all__ = ["MAX_COLUMNS", "MAX_RATIO", "Source", "check_width", "expand", "is_data", "look_at", "without_rare"]
+__all__ = ["Source", "expand", "is_data", "look_at", "without_rare"]
 
-MAX_COLUMNS = 10_000
 _LOOK = 1 << 20  # how much of a text file is looked at for its header
-MAX_RATIO = 500  # real rows shrink to a tenth; a larger ratio is a decompression bomb
-_MAX_FOOTER = 1 << 26
 _RARELY_DATA = (".txt", ".json")  # in a folder these are taken only if there is nothing else
 _ENDINGS = ".csv, .tsv, .txt (also .gz, .zst, .bz2, .xz, .zip), .xlsx, .jsonl, .geojson, .gpx, .arrow or .parquet"
 
@@ -159,12 +157,16 @@ def look_at(path: Path, name: str, options: ReadOptions | None = None) -> Source
             with path.open("rb") as file:
                 hint = " (it looks like Parquet)" if file.read(4) == b"PAR1" else ""
             raise UnreadableFile(f"{name}: the kind of file is told by its ending{hint}; use {_ENDINGS}")
-        return _look_at_parquet(path, name, size) if kind == "parquet" else _look_at_text(path, name, size, options)
+        return (
+            _look_at_parquet(path, name, size, options)
+            if kind == "parquet"
+            else _look_at_text(path, name, size, options)
+        )
     except OSError:  # pyarrow raises OSError for broken compression, too
         raise UnreadableFile(f"{name}: can't be opened, or its compression is damaged") from None
 
 
-def _look_at_parquet(path: Path, name: str, size: int) -> Source:
+def _look_at_parquet(path: Path, name: str, size: int, options: ReadOptions | None) -> Source:
     """Check the start and end of a Parquet file before its footer is parsed, and its columns before they are used."""
     damaged = UnreadableFile(f"{name}: not a whole Parquet file (cut off or damaged); copy it again")
     with path.open("rb") as file:
@@ -174,20 +176,23 @@ def _look_at_parquet(path: Path, name: str, size: int) -> Source:
     footer = int.from_bytes(tail[:4], "little")
     if head != b"PAR1" or tail[4:] != b"PAR1" or footer + 12 > size:
         raise damaged
-    if footer > _MAX_FOOTER:
-        raise UnreadableFile(f"{name}: its footer is larger than {_MAX_FOOTER >> 20} MB; write fewer columns")
+    if footer > MAX_FOOTER:
+        raise UnreadableFile(f"{name}: its footer is larger than {MAX_FOOTER >> 20} MB; write fewer columns")
     try:
         meta = pq.read_metadata(path)
         check_width(meta.num_columns, name)
         shape = tuple(
             (c.path, c.physical_type, str(c.logical_type)) for c in map(meta.schema.column, range(meta.num_columns))
         )
-        rows = sum(meta.row_group(i).num_rows for i in range(meta.num_row_groups))
+        groups = [meta.row_group(i) for i in range(meta.num_row_groups)]
+        rows, unpacked = sum(group.num_rows for group in groups), sum(group.total_byte_size for group in groups)
         geo = geo_of(meta.metadata or {})
     except (pa.ArrowException, OSError, UnicodeDecodeError):
         raise damaged from None
     if rows < 0 or rows != meta.num_rows:
         raise damaged
+    check_rows(rows, size, name, options)
+    check_unpacked(unpacked, size, name)
     return Source("parquet", name, path, rows=rows, shape=("parquet", shape, geo), geo=geo)
 
 
@@ -217,11 +222,4 @@ def _check_packed(path: Path, name: str, packed: str, size: int) -> None:
     with pa.input_stream(path, compression=packed) as stream:
         while part := len(stream.read(_LOOK)):
             unpacked += part
-            if unpacked > 64 * _LOOK and unpacked > MAX_RATIO * size:
-                raise TooLarge(f"{name}: unpacks to more than {MAX_RATIO} times its size; unpack it and look")
-
-
-def check_width(columns: int, name: str) -> None:
-    """Raise TooLarge for a table with too many columns."""
-    if columns > MAX_COLUMNS:
-        raise TooLarge(f"{name}: more than {MAX_COLUMNS:,} columns; keep those for user, time and place")
+            check_unpacked(unpacked, size, name)

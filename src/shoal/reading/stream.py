@@ -33,10 +33,11 @@ from shoal.reading.arrivals import Arrivals, arrivals
 from shoal.reading.columns import printable
 from shoal.reading.engine import batches, open_engine
 from shoal.reading.geometry import geo_of_schema
+from shoal.reading.limits import check_width
 from shoal.reading.parse import Parsed, load_cells, parse, rejected_rows, rows_and_users
 from shoal.reading.places import DECODED, how_to_swap, no_points, places_notes
 from shoal.reading.rules import KEPT, Rows, Rules, in_box, judge
-from shoal.reading.sources import Source, check_width
+from shoal.reading.sources import Source
 from shoal.reading.times import LOCAL, NO_TIME, NUMBER, ZONED, ZULU, zone
 from shoal.units import INT32
 
@@ -238,11 +239,12 @@ def _rules(parsed: Parsed, options: ReadOptions) -> Rules:
 
 def _load_labels(engine: Any, parsed: Parsed) -> tuple[pa.Array, NDArray[np.int64], int]:
     """Load the labels and number the users in their order; return the labels, the rows of each and of all."""
-    users = f"SELECT u, count(*) AS n FROM ({parsed.sql}) WHERE u IS NOT NULL GROUP BY u"  # noqa: S608  our own SQL
+    engine.execute(f"CREATE TEMP TABLE users AS SELECT u, count(*) AS n FROM ({parsed.sql}) GROUP BY u")  # noqa: S608
     numbered = "SELECT u, n, CAST(row_number() OVER (ORDER BY u) - 1 AS INTEGER) AS code"
-    engine.execute(f"CREATE TEMP TABLE labels AS {numbered} FROM ({users})")
+    engine.execute(f"CREATE TEMP TABLE labels AS {numbered} FROM users WHERE u IS NOT NULL")
     labels = engine.sql("SELECT u, n FROM labels ORDER BY code").to_arrow_table().combine_chunks()
-    (total,) = engine.execute(f"SELECT count(*) FROM ({parsed.sql})").fetchall()[0]  # noqa: S608
+    (total,) = engine.execute("SELECT coalesce(sum(n), 0) FROM users").fetchall()[0]
+    engine.execute("DROP TABLE users")
     names, counts = (labels.column(i).combine_chunks() for i in range(2))
     return names, from_arrow_array(counts), int(total)
 

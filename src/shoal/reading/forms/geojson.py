@@ -15,6 +15,7 @@ from shoal.reading.columns import means
 from shoal.reading.forms import Brought
 from shoal.reading.forms.json_stream import JsonStream
 from shoal.reading.forms.rows import RowWriter
+from shoal.reading.limits import MAX_PROPERTIES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["bring_geojson"]
 
-_MOST = 1000  # properties
 _LOOK = 10_000  # rows whose properties are taken for those of all
 _TIMES = ("times", "coordTimes", "timestamps", "datetimes")
 _POINT = struct.Struct("<BIdd")  # well-known binary: byte order, type, x, y
@@ -58,8 +58,10 @@ class _Known:
         """Remember the names of some properties; return whether there were new ones."""
         before = len(self.names)
         self.names.update(dict.fromkeys(properties))
-        if len(self.names) > _MOST:
-            raise TooLarge(f"{self.name}: more than {_MOST:,} different properties; keep those for user and time")
+        if len(self.names) > MAX_PROPERTIES:
+            raise TooLarge(
+                f"{self.name}: more than {MAX_PROPERTIES:,} different properties; keep those for user and time"
+            )
         return len(self.names) > before
 
     def learn_crs(self, crs: Any) -> None:

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import UnreadableFile
+from shoal.reading.limits import MAX_FEATURE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
 __all__ = ["JsonStream"]
 
 _CHUNK = 1 << 18
-_LARGEST = 1 << 26  # characters of one value
 _BLANK = " \t\r\n\x1e"  # RFC 8142 puts a record separator before each feature
 
 
@@ -97,7 +97,7 @@ class JsonStream:
                 if end < len(self._buffer) or self._ended:
                     self._at = end
                     return value
-            if self._ended or len(self._buffer) - self._at > _LARGEST:
+            if self._ended or len(self._buffer) - self._at > MAX_FEATURE:
                 raise self._damaged()
             self._fill(more)
             more *= 2
@@ -133,5 +133,5 @@ class JsonStream:
     def _damaged(self) -> UnreadableFile:
         return UnreadableFile(
             f"{self._name}: not whole, valid JSON in UTF-8 (cut off or damaged), or one feature of more than "
-            f"{_LARGEST >> 20} MB; export it again"
+            f"{MAX_FEATURE >> 20} MB; export it again"
         )

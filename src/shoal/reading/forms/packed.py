@@ -10,6 +10,7 @@ from typing import IO, TYPE_CHECKING
 
 from shoal.errors import TooLarge, UnreadableFile
 from shoal.reading.forms import Brought, inner_path
+from shoal.reading.limits import MAX_MEMBERS, check_unpacked
 from shoal.reading.paths import ending_of
 
 if TYPE_CHECKING:
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
 __all__ = ["bring_members", "bring_unpacked", "copy_unpacked"]
 
 _PART = 1 << 20
-_MAX_RATIO = 500  # as in `sources.py`: a larger ratio is a decompression bomb
-_MAX_MEMBERS = 100_000
 
 
 def bring_unpacked(path: Path, folder: Path, name: str) -> list[Brought]:
@@ -53,32 +52,34 @@ def bring_members(path: Path, folder: Path, name: str) -> list[Brought]:
             members = sorted((pair for pair in inside if pair[0] in kept), key=lambda pair: pair[1].filename)
             if not members:
                 raise UnreadableFile(f"{name}: there is no data file in it; unpack it and name the file")
-            if len(members) > _MAX_MEMBERS:
-                raise TooLarge(f"{name}: more than {_MAX_MEMBERS:,} files in it; unpack it and name the folder")
+            if len(members) > MAX_MEMBERS:
+                raise TooLarge(f"{name}: more than {MAX_MEMBERS:,} files in it; unpack it and name the folder")
             if len(members) > len(kept):
                 raise UnreadableFile(f"{name}: two files in it have one name; unpack them and name the folder")
-            left, found = max(64 * _PART, _MAX_RATIO * size), []
+            found: list[Brought] = []
+            unpacked = 0
             for number, (inner, one) in enumerate(members):
                 if one.flag_bits & 1:
                     raise UnreadableFile(f"{name}: it needs a password; unpack it first")
                 target = folder / f"{number}{ending_of(inner.name)}"
                 with packed.open(one) as member:
-                    left -= copy_unpacked(member, target, size, name, most=left)
+                    unpacked = copy_unpacked(member, target, size, name, before=unpacked)
                 found.append(Brought(target, inner))
     except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, NotImplementedError, RuntimeError, ValueError):
         raise UnreadableFile(f"{name}: not a whole .zip file; copy it again") from None
     return found
 
 
-def copy_unpacked(packed: IO[bytes], target: Path, size: int, name: str, *, most: int | None = None) -> int:
-    """Copy unpacked bytes into a new file, and return their number; raises TooLarge for a decompression bomb."""
-    limit = max(64 * _PART, _MAX_RATIO * size) if most is None else most
-    written = 0
+def copy_unpacked(packed: IO[bytes], target: Path, size: int, name: str, *, before: int = 0) -> int:
+    """Copy unpacked bytes into a new file, and return their number and that of bytes `before`.
+
+    Raises TooLarge for a decompression bomb.
+    """
+    written = before
     with target.open("xb") as unpacked:
         while part := packed.read(_PART):
             written += len(part)
-            if written > limit:
-                raise TooLarge(f"{name}: unpacks to more than {_MAX_RATIO} times its size; unpack it and look")
+            check_unpacked(written, size, name)
             unpacked.write(part)
     return written
 

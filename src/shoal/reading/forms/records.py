@@ -8,7 +8,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from shoal.errors import UnreadableFile
 from shoal.reading.forms import Brought
-from shoal.reading.sources import MAX_COLUMNS, check_width
+from shoal.reading.limits import MAX_COLUMNS, MAX_RECORD, check_width
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 __all__ = ["bring_records"]
 
 _PART = 1 << 20
-_LONGEST = 1 << 24  # a single record is not larger
 _DEEP = 8
 
 
@@ -72,7 +71,7 @@ def _values(file: IO[str]) -> Iterator[Any]:
             except json.JSONDecodeError:
                 if ended and at >= len(text):
                     return
-                if ended or len(text) - at > _LONGEST:
+                if ended or len(text) - at > MAX_RECORD:
                     raise
                 part = file.read(_PART)
                 text, at, ended = text[at:] + part, 0, not part
