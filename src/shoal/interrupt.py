@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 __all__ = ["heed_signals", "raise_if_asked", "signal_number", "undisturbed"]
 
-_STOP = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_STOP = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGXCPU)
 _asked: list[int] = []
 
 
 def heed_signals() -> None:
-    """Make Ctrl-C, SIGTERM and SIGHUP raise KeyboardInterrupt, so that everything is cleaned up; for programs only."""
+    """Make Ctrl-C, SIGTERM, SIGHUP and SIGXCPU raise KeyboardInterrupt, to clean everything up; for programs only."""
     _asked.clear()
     for number in _STOP:
         signal.signal(number, _stop)
@@ -77,4 +77,6 @@ def _handle(handlers: dict[signal.Signals, _Handler]) -> None:
 
 def _stop(number: int, _: FrameType | None) -> None:
     _asked.append(number)
+    if number == signal.SIGXCPU:  # it comes again each second
+        signal.signal(number, signal.SIG_IGN)
     raise KeyboardInterrupt

@@ -19,12 +19,14 @@ from cyclopts import App, CycloptsError, Parameter
 from cyclopts.config import Dict
 
 import shoal
+from shoal.cli.limits import refused_by_system, require_room, warn_before_cpu_limit
 from shoal.cli.output import sound_streams, to_standard_error
 from shoal.cli.panels import Rewritten
 from shoal.cli.stdin import with_stdin
-from shoal.errors import NaiveTimes, NotVerified, SettingsError, ShoalError
+from shoal.errors import NaiveTimes, NotVerified, OutputError, SettingsError, ShoalError
 from shoal.interrupt import heed_signals, signal_number
 from shoal.names import nearest, with_flags
+from shoal.parallel import thread_count
 from shoal.stores.addresses import hide_addresses
 
 if TYPE_CHECKING:
@@ -216,7 +218,8 @@ for _name, (_text, _usage, _examples) in _COMMANDS.items():
 
 _BARE: dict[str, Any] = {"result_action": "return_value", "exit_on_error": False, "print_error": False}
 _MAKES_FILES = ("anonymize", "demo", "prepare", "synth")
-_FOR_READING = {"--json", "--dry-run", "--help", "-h"}  # then what such a command makes is what it prints
+_HELP = {"--help", "-h"}
+_FOR_READING = {"--json", "--dry-run", *_HELP}  # then what such a command makes is what it prints
 _READS = {"anonymize", "attack", "compare", "evaluate", "inspect", "measure", "verify"}
 
 
@@ -292,6 +295,7 @@ def main(arguments: list[str] | None = None) -> None:
         raise SystemExit(_code(arguments))
     output = sound_streams()
     heed_signals()
+    warn_before_cpu_limit()
     logging.getLogger("shoal").addHandler(logging.NullHandler())  # the console says it
     code = _code(sys.argv[1:])
     sys.stdout.flush()
@@ -301,6 +305,7 @@ def main(arguments: list[str] | None = None) -> None:
 def _code(tokens: list[str]) -> int:
     """Run a command; return the exit code."""
     try:
+        _require_surroundings(tokens)
         with with_stdin(tokens) as told, warnings.catch_warnings():
             warnings.simplefilter("ignore", NaiveTimes)  # the notes on reading say it
             return app.meta(told, **_BARE) or 0
@@ -308,6 +313,17 @@ def _code(tokens: list[str]) -> int:
         return end.code if isinstance(end.code, int) else FAILED
     except BaseException as error:
         return _failed(tokens, error)
+
+
+def _require_surroundings(tokens: list[str]) -> None:
+    """Check, before a command is imported, that it can work here at all; raises OutputError, TooLarge."""
+    if not tokens or tokens[0] not in _COMMANDS or _HELP.intersection(tokens):
+        return
+    try:
+        Path.cwd()
+    except OSError:
+        raise OutputError("the current folder is not there any more; change to another one") from None
+    require_room(thread_count(None))
 
 
 def _told(code: int, lost: OSError | None, tokens: list[str]) -> int:
@@ -338,8 +354,8 @@ def _failed(tokens: list[str], error: BaseException) -> int:
     elif isinstance(error, CycloptsError):
         kind, message = "SettingsError", f"{' '.join(message.split())} See shoal --help."
         message = message.replace("multiple times.", "several times; give it once, with commas between the values.")
-    elif isinstance(error, MemoryError):
-        kind, message = "TooLarge", "memory ran out; use a larger machine or fewer rows (--period, --bbox)"
+    elif (refused := refused_by_system(error)) is not None and not os.environ.get("SHOAL_DEBUG"):
+        kind, message = refused
     elif not isinstance(error, ShoalError):
         if os.environ.get("SHOAL_DEBUG"):
             raise error

@@ -10,6 +10,7 @@ import codecs
 import io
 import os
 import select
+import shutil
 import sys
 import unicodedata
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ __all__ = ["Output", "sound_streams", "to_standard_error"]
 
 _PLAIN = {"–": "-", "—": "-", "−": "-", "×": "x", "·": "*", "≤": "<=", "≥": ">=", "Δ": "delta", "τ": "tau", "ε": "eps"}
 _ERRORS = "shoal.plain"
+_NARROWEST = 40  # characters
 
 
 class Output(io.RawIOBase):
@@ -65,6 +67,8 @@ def sound_streams() -> Output:
             os.fstat(number)
         except OSError:
             os.open(os.devnull, os.O_RDWR)  # gets the lowest free number, which is this one
+    if shutil.get_terminal_size().columns < _NARROWEST or os.environ.get("COLUMNS") == "0":
+        os.environ["COLUMNS"] = str(_NARROWEST)  # in less, help is never done with breaking its lines
     codecs.register_error(_ERRORS, _plainly)
     out, err = Output(1), Output(2)
     sys.stdout, sys.stderr = _text(out, sys.stdout), _text(err, sys.stderr)
