@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import resource
+import sys
 from pathlib import Path
 
 from shoal.errors import TooLarge
@@ -17,7 +19,10 @@ _CGROUPS = (
 
 
 def available_bytes() -> int:
-    """Return the bytes of memory that can be taken now: what the system has free, within the container's limit."""
+    """Return the bytes of memory that can be taken now: what the system has free, within the limits that are set.
+
+    They are those of the container, and of the process (`ulimit -v`, `ulimit -d`).
+    """
     available = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
     meminfo = Path("/proc/meminfo")
     if meminfo.exists() and (free := re.search(r"^MemAvailable:\s+(\d+) kB", meminfo.read_text(), re.MULTILINE)):
@@ -25,7 +30,18 @@ def available_bytes() -> int:
     for limit, used in _CGROUPS:
         if Path(limit).exists() and (most := Path(limit).read_text().strip()).isdigit():
             available = min(available, int(most) - int(Path(used).read_text()))
-    return max(0, available)
+    return max(0, min(available, _left_to_the_process(resource.RLIMIT_AS), _left_to_the_process(resource.RLIMIT_DATA)))
+
+
+def _left_to_the_process(limit: int) -> int:
+    """Return the bytes that this process may still reserve by one of its limits."""
+    most, _ = resource.getrlimit(limit)
+    if most == resource.RLIM_INFINITY:
+        return sys.maxsize
+    status = Path("/proc/self/status")
+    name = "VmSize" if limit == resource.RLIMIT_AS else "VmData"
+    taken = re.search(rf"^{name}:\s+(\d+) kB", status.read_text(), re.MULTILINE) if status.exists() else None
+    return most - int(taken[1]) * 1024 if taken else most
 
 
 def require_memory(needed: int, what: str, advice: str, *, limit: int | None = None) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from shoal.store import Arrays
 
-__all__ = ["LOCAL_ENGINE", "Engine", "ahead", "in_order", "run_ranges", "thread_count"]
+__all__ = ["LOCAL_ENGINE", "Engine", "ahead", "cores", "in_order", "run_ranges", "thread_count"]
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -28,8 +28,11 @@ _HEED = 0.2  # seconds after which a signal is heeded that could not wake the ma
 
 def thread_count(threads: int | None) -> int:
     """Return the number of threads to use: as asked, or all cores this process may use."""
-    if threads is not None:
-        return max(1, threads)
+    return cores() if threads is None else max(1, threads)
+
+
+def cores() -> int:
+    """Return the number of cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import tempfile
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import TooLarge
-from shoal.parallel import LOCAL_ENGINE, run_ranges, thread_count
+from shoal.parallel import LOCAL_ENGINE, cores, run_ranges, thread_count
 from shoal.progress import SILENT
 from shoal.settings import Settings, setting
 from shoal.store import NOTHING_KEPT
@@ -28,7 +30,9 @@ __all__ = ["LOCAL", "Limits", "Run"]
 class Limits(Settings):
     """The settings of a run that people give: in Python as arguments of `Run`, on the command line as flags."""
 
-    threads: int | None = setting(None, help="The number of threads; by default all cores.", ge=1)
+    threads: int | None = setting(
+        None, help="The number of threads, at most one for each core; by default all cores.", ge=1
+    )
     memory: Bytes | None = setting(
         None, help="The most memory to use, e.g. 8GB; by default what is free.", unit="B", ge=1
     )
@@ -42,7 +46,8 @@ class Run:
     Parameters
     ----------
     threads
-        The number of threads; None for all cores that the process may use.
+        The number of threads; None for all cores that the process may use. There are never more threads than these
+        cores: a larger number is lowered, and the logger `shoal` says so.
     memory
         The most memory that the process may take: text such as `"8GB"`, or a number of bytes; None for what is free.
     work_dir
@@ -57,9 +62,9 @@ class Run:
     Guarantee: these settings never change a result, not even a byte of it. Raises SettingsError if threads, memory or
     the folder make no sense.
 
-    >>> run = Run(threads=2, memory="8GB")
+    >>> run = Run(threads=1, memory="8GB")
     >>> run.workers, run.memory
-    (2, 8000000000)
+    (1, 8000000000)
     """
 
     threads: int | None
@@ -80,7 +85,9 @@ class Run:
         engine: Engine = LOCAL_ENGINE,
     ) -> None:
         given: dict[str, Any] = {"threads": threads, "memory": memory, "work_dir": work_dir}
-        vars(self).update(dict(Limits(**given)), progress=progress, store=store, engine=engine)
+        limits = Limits(**given)
+        vars(self).update(dict(limits), threads=_within_cores(limits.threads))
+        vars(self).update(progress=progress, store=store, engine=engine)
 
     def __repr__(self) -> str:
         limits = {"threads": self.threads, "memory": self.memory, "work_dir": self.work_dir}
@@ -150,6 +157,22 @@ class Run:
                 results[number] = done
                 advance(sizes[number])
         return results
+
+
+def _within_cores(threads: int | None) -> int | None:
+    """Return the threads that a run uses, at most one for each core."""
+    if threads is None or threads <= cores():
+        return threads
+    _say_lowered(cores())
+    return cores()
+
+
+@cache
+def _say_lowered(most: int) -> None:
+    """Log, once, that there are fewer threads than asked for."""
+    logging.getLogger("shoal").warning(
+        "this process may use %d cores, so there are at most %d threads; results are the same", most, most
+    )
 
 
 LOCAL = Run()

@@ -26,7 +26,7 @@ from shoal.cli.stdin import with_stdin
 from shoal.errors import NaiveTimes, NotVerified, OutputError, SettingsError, ShoalError
 from shoal.interrupt import heed_signals, signal_number
 from shoal.names import nearest, with_flags
-from shoal.parallel import thread_count
+from shoal.parallel import cores
 from shoal.stores.addresses import hide_addresses
 
 if TYPE_CHECKING:
@@ -296,7 +296,7 @@ def main(arguments: list[str] | None = None) -> None:
     output = sound_streams()
     heed_signals()
     warn_before_cpu_limit()
-    logging.getLogger("shoal").addHandler(logging.NullHandler())  # the console says it
+    _say_notes(sys.argv[1:])
     code = _code(sys.argv[1:])
     sys.stdout.flush()
     raise SystemExit(_told(code, output.lost, sys.argv[1:]))
@@ -315,6 +315,14 @@ def _code(tokens: list[str]) -> int:
         return _failed(tokens, error)
 
 
+def _say_notes(tokens: list[str]) -> None:
+    """Print what the library logs; that it compiles, the console says."""
+    notes = logging.StreamHandler(sys.stderr)
+    notes.setFormatter(logging.Formatter("shoal: note: %(message)s"))
+    notes.addFilter(lambda record: record.name == "shoal")
+    logging.getLogger("shoal").addHandler(logging.NullHandler() if "--quiet" in tokens else notes)
+
+
 def _require_surroundings(tokens: list[str]) -> None:
     """Check, before a command is imported, that it can work here at all; raises OutputError, TooLarge."""
     if not tokens or tokens[0] not in _COMMANDS or _HELP.intersection(tokens):
@@ -323,7 +331,7 @@ def _require_surroundings(tokens: list[str]) -> None:
         Path.cwd()
     except OSError:
         raise OutputError("the current folder is not there any more; change to another one") from None
-    require_room(thread_count(None))
+    require_room(cores())
 
 
 def _told(code: int, lost: OSError | None, tokens: list[str]) -> int:
@@ -346,6 +354,8 @@ def _failed(tokens: list[str], error: BaseException) -> int:
     kind, message, code = type(error).__name__, str(error), FAILED
     if isinstance(error, KeyboardInterrupt) or signal_number() is not None:
         kind, message = "Interrupted", message if isinstance(error, KeyboardInterrupt) and message else "stopped"
+        if signal_number() == signal.SIGXCPU:
+            message += "; the system allows no more time of the processor (ulimit -t)"
         code = INTERRUPTED + (signal_number() or signal.SIGINT)
     elif isinstance(error, NotVerified):
         code = BROKEN

@@ -39,17 +39,31 @@ def working(running: Running, *, since: float | None = None) -> Iterator[Run]:
     from shoal.run import Run
 
     run = Run(threads=running.threads, memory=running.memory, work_dir=running.work_dir)
-    if running.quiet or running.json or sys.stderr is None:
-        yield run
-    elif sys.stderr.isatty():
-        with _drawn(run) as drawn:
-            yield drawn
-    else:
-        from shoal.jit import watch_compiling
+    with _arrow_threads(run):
+        if running.quiet or running.json or sys.stderr is None:
+            yield run
+        elif sys.stderr.isatty():
+            with _drawn(run) as drawn:
+                yield drawn
+        else:
+            from shoal.jit import watch_compiling
 
-        spoken = Spoken(time.monotonic() if since is None else since)
-        with watch_compiling(spoken.compiling), heartbeat(lambda: spoken.line(time.monotonic())):
-            yield replace(run, progress=spoken)
+            spoken = Spoken(time.monotonic() if since is None else since)
+            with watch_compiling(spoken.compiling), heartbeat(lambda: spoken.line(time.monotonic())):
+                yield replace(run, progress=spoken)
+
+
+@contextmanager
+def _arrow_threads(run: Run) -> Iterator[None]:
+    """Let the threads of Arrow be no more than those of the run; it has one pool for the whole process."""
+    import pyarrow as pa
+
+    before = pa.cpu_count()
+    pa.set_cpu_count(min(before, run.workers))
+    try:
+        yield
+    finally:
+        pa.set_cpu_count(before)
 
 
 @contextmanager
