@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from shoal.attacks.poi import poi_scores
+from shoal.coredumps import open_to_itself
 from shoal.errors import SettingsError
 from shoal.figures import Figure, Figured
 from shoal.interrupt import raise_if_asked
@@ -323,7 +324,8 @@ def _measured(contest: Contest, people: Trajectories | Traces, drawn: Drawn, run
 def _forget_peak() -> bool:
     """Reset the system's record of this process's peak memory; return whether that worked (Linux only)."""
     try:
-        _CLEAR_PEAK.write_text("5")
+        with open_to_itself():
+            _CLEAR_PEAK.write_text("5")
     except OSError:
         return False
     return True

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shoal.coredumps import without_core_dumps
 from shoal.errors import InputError, NotVerified, OutputError, SettingsError
 from shoal.folders import drop_kept, kept_folder, require_different
 from shoal.interrupt import raise_if_asked
@@ -122,6 +123,7 @@ class Published(Displayed):
         }
 
 
+@without_core_dumps()
 def publish(
     source: str | Path | Sequence[str | Path],
     path: str | Path,
@@ -179,7 +181,7 @@ def publish(
 
     Guarantee: if the function returns, and it was no dry run, a complete release is at `path`. The verifier has shown
     its claim on the file, without any code of the methods. If the function raises, nothing is published, and a release
-    that was there before is unchanged.
+    that was there before is unchanged. Until it returns, the process writes no core dumps (`shoal.coredumps`).
 
     >>> import tempfile
     >>> import shoal

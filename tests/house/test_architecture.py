@@ -21,10 +21,10 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 
 # What each room may import of ours, besides the rooms at the ground floor.
 GROUND = {
-    "arrow", "claim", "errors", "figures", "folders", "frame", "interrupt", "intervals", "jit", "kernelcache",
-    "keyfile", "layouts", "lists", "memory", "names", "notebook", "parallel", "parts", "private", "progress",
-    "regular", "release", "run", "settings", "store", "stores", "streams", "switch", "traces", "trajectories",
-    "units",
+    "arrow", "claim", "coredumps", "errors", "figures", "folders", "frame", "interrupt", "intervals", "jit",
+    "kernelcache", "keyfile", "layouts", "lists", "memory", "names", "notebook", "parallel", "parts", "private",
+    "progress", "regular", "release", "run", "settings", "store", "stores", "streams", "switch", "traces",
+    "trajectories", "units",
 }  # fmt: skip
 MAY_IMPORT = {
     "kernels": set(),

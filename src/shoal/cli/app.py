@@ -297,6 +297,10 @@ def main(arguments: list[str] | None = None) -> None:
     heed_signals()
     warn_before_cpu_limit()
     _say_notes(sys.argv[1:])
+    if _works(sys.argv[1:]):
+        from shoal.coredumps import no_core_dumps
+
+        no_core_dumps()
     code = _code(sys.argv[1:])
     sys.stdout.flush()
     raise SystemExit(_told(code, output.lost, sys.argv[1:]))
@@ -323,9 +327,14 @@ def _say_notes(tokens: list[str]) -> None:
     logging.getLogger("shoal").addHandler(logging.NullHandler() if "--quiet" in tokens else notes)
 
 
+def _works(tokens: list[str]) -> bool:
+    """Say whether a command will work, and not only show its help."""
+    return bool(tokens) and tokens[0] in _COMMANDS and not _HELP.intersection(tokens)
+
+
 def _require_surroundings(tokens: list[str]) -> None:
     """Check, before a command is imported, that it can work here at all; raises OutputError, TooLarge."""
-    if not tokens or tokens[0] not in _COMMANDS or _HELP.intersection(tokens):
+    if not _works(tokens):
         return
     try:
         Path.cwd()
