@@ -124,13 +124,16 @@ def times(array: pa.Array, unit: str, tz: str) -> Column:
 
 
 def _stamps(array: pa.Array) -> Column:
-    """Return timestamps and dates as milliseconds, fractions cut off."""
+    """Return timestamps and dates as milliseconds; fractions are rounded, those of µs first."""
     if pa.types.is_date(array.type):
         array = pc.cast(array, pa.timestamp("ms"))
     state = _present(array).astype(np.uint8)
     ticks = from_arrow_array(pc.fill_null(pc.cast(array, pa.int64()), 0))
-    unit = array.type.unit
-    return Column(ticks * 1000 if unit == "s" else ticks // {"ms": 1, "us": 1000, "ns": 1_000_000}[unit], state)
+    if array.type.unit == "s":
+        return Column(ticks * 1000, state)
+    for _ in range({"ms": 0, "us": 1, "ns": 2}[array.type.unit]):
+        ticks = (ticks + 500) // 1000
+    return Column(ticks, state)
 
 
 def _epochs(found: Column, unit: str, tz: str) -> Column:
@@ -155,7 +158,8 @@ def _written(array: pa.Array, unit: str, tz: str) -> Column:
     found = pc.ascii_trim_whitespace(texts(array))
     ms, state = np.zeros(len(found), np.int64), np.full(len(found), STRANGE, np.uint8)
     state[~_present(found) | _mask(pc.equal(found, ""))] = MISSING
-    for pattern, kind in ((_LOCAL, pa.timestamp("us")), (_ZONED, pa.timestamp("us", "UTC"))):
+    forms = [(_LOCAL, pa.timestamp("us")), (_ZONED, pa.timestamp("us", "UTC"))]
+    for pattern, kind in forms if unit != "excel" else []:
         which = pc.fill_null(pc.match_substring_regex(found, pattern), False)  # noqa: FBT003
         rows = np.flatnonzero(_mask(which))
         if len(rows):
@@ -181,7 +185,7 @@ def _iso(found: pa.Array, kind: pa.DataType) -> Column:
         except ValueError:
             continue
         since = when.replace(tzinfo=when.tzinfo or UTC) - datetime(1970, 1, 1, tzinfo=UTC)
-        ms[row], state[row] = since // timedelta(milliseconds=1), GOOD
+        ms[row], state[row] = (since + timedelta(microseconds=500)) // timedelta(milliseconds=1), GOOD
     return Column(ms, state)
 
 
