@@ -12,10 +12,11 @@ import gzip
 import lzma
 import re
 import zipfile
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePath, PurePosixPath
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import IO, TYPE_CHECKING, Any, TypeAlias, cast
 
 import pyarrow as pa
 
@@ -40,6 +41,9 @@ _IN_MEMORY = 1 << 26  # the largest member of a .zip that is held in memory, whe
 _DEPTH = 2
 
 
+Opener: TypeAlias = "Callable[[ExitStack], IO[bytes]]"
+
+
 class Unseen(Exception):
     """What the witness can't open; `why` is one of the reasons in `witness.py`."""
 
@@ -50,11 +54,14 @@ class Unseen(Exception):
 
 @dataclass(frozen=True)
 class Found:
-    """One table: the path that may tell its user, how to open it, and how its content ends (`.csv`, `.parquet`)."""
+    """One table: the path that may tell its user, and how its content ends (`.csv`, `.parquet`).
+
+    `open` returns the unpacked content; what was opened is closed with the stack that it is given.
+    """
 
     path: PurePath
     ending: str
-    open: Callable[[], IO[bytes]]
+    open: Opener
     plain: Path | None = None  # the file itself, unless it is packed
 
     def user(self, role: str) -> str:
@@ -79,8 +86,8 @@ def files_of(original: Any) -> Iterator[Found]:
         yield from _unpacked(path, partial(_opened, path), plain=path)
 
 
-def _opened(path: Path) -> IO[bytes]:
-    return path.open("rb")
+def _opened(path: Path, stack: ExitStack) -> IO[bytes]:
+    return stack.enter_context(path.open("rb"))
 
 
 def _paths(path: Path) -> list[Path]:
@@ -108,9 +115,7 @@ def _without_rare(paths: Sequence[Any]) -> list[Any]:
     return [path for path in paths if path.suffix.lower() not in _RARE] or list(paths)
 
 
-def _unpacked(
-    path: PurePath, opener: Callable[[], IO[bytes]], *, plain: Path | None = None, depth: int = 0
-) -> Iterator[Found]:
+def _unpacked(path: PurePath, opener: Opener, *, plain: Path | None = None, depth: int = 0) -> Iterator[Found]:
     ending = path.suffix.lower()
     if depth > _DEPTH:
         raise Unseen("form")
@@ -126,16 +131,17 @@ def _unpacked(
         yield Found(path, ending, opener, plain)
 
 
-def _wrapped(unpack: Callable[..., Any], opener: Callable[[], IO[bytes]]) -> IO[bytes]:
-    return cast("IO[bytes]", unpack(opener(), "rb"))
+def _wrapped(unpack: Callable[..., Any], opener: Opener, stack: ExitStack) -> IO[bytes]:
+    return cast("IO[bytes]", stack.enter_context(unpack(opener(stack), "rb")))
 
 
-def _zst(opener: Callable[[], IO[bytes]]) -> IO[bytes]:
-    return cast("IO[bytes]", pa.CompressedInputStream(pa.PythonFile(opener(), "r"), "zstd"))
+def _zst(opener: Opener, stack: ExitStack) -> IO[bytes]:
+    packed = pa.CompressedInputStream(pa.PythonFile(opener(stack), "r"), "zstd")
+    return cast("IO[bytes]", stack.enter_context(packed))
 
 
-def _members(path: PurePath, opener: Callable[[], IO[bytes]], depth: int) -> Iterator[Found]:
-    with opener() as file, zipfile.ZipFile(file) as packed:
+def _members(path: PurePath, opener: Opener, depth: int) -> Iterator[Found]:
+    with ExitStack() as stack, zipfile.ZipFile(opener(stack)) as packed:
         names = {name: PurePosixPath(name.replace("\\", "/")) for name in set(packed.namelist()) if name[-1:] != "/"}
         sizes = {name: packed.getinfo(name).file_size for name in names}
     data = {name: inner for name, inner in names.items() if _is_data(inner.name) and not _hidden(inner)}
@@ -149,5 +155,6 @@ def _members(path: PurePath, opener: Callable[[], IO[bytes]], depth: int) -> Ite
         yield from _unpacked(path.parent.joinpath(*parts), partial(_member, opener, name), depth=depth + 1)
 
 
-def _member(opener: Callable[[], IO[bytes]], name: str) -> IO[bytes]:
-    return zipfile.ZipFile(opener()).open(name)
+def _member(opener: Opener, name: str, stack: ExitStack) -> IO[bytes]:
+    packed = stack.enter_context(zipfile.ZipFile(opener(stack)))
+    return stack.enter_context(packed.open(name))

@@ -9,6 +9,7 @@ import codecs
 import csv
 import io
 import json
+from contextlib import ExitStack
 from functools import partial
 from itertools import chain, islice
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
@@ -64,7 +65,10 @@ def _once(names: Sequence[str], every: Sequence[str]) -> None:
 
 
 def _seekable(found: Found) -> Any:
-    return found.plain if found.plain is not None else io.BytesIO(found.open().read())
+    if found.plain is not None:
+        return found.plain
+    with ExitStack() as stack:
+        return io.BytesIO(found.open(stack).read())
 
 
 def _parquet(found: Found, names: Sequence[str]) -> Iterator[dict[str, pa.Array]]:
@@ -99,8 +103,8 @@ class _Form(NamedTuple):
 def _text(
     found: Found, names: Sequence[str], kinds: dict[str, pa.DataType], encoding: str | None
 ) -> Iterator[dict[str, pa.Array]]:
-    with found.open() as file:
-        chunks = _utf8(file, encoding)
+    with ExitStack() as stack:
+        chunks = _utf8(found.open(stack), encoding)
         look = b""
         while len(look) < _PART and (chunk := next(chunks, b"")):
             look += chunk
@@ -254,7 +258,8 @@ def _rows(records: Iterator[dict[str, str]], names: Sequence[str]) -> Iterator[d
 def _records(found: Found) -> Iterator[dict[str, str]]:
     """Yield the records of a list in JSON, or one a line, as texts; numbers keep their spelling."""
     load = partial(json.loads, parse_float=str, parse_int=str, parse_constant=str)
-    with found.open() as file, io.TextIOWrapper(file, encoding="utf-8-sig") as text:
+    with ExitStack() as stack:
+        text = stack.enter_context(io.TextIOWrapper(found.open(stack), encoding="utf-8-sig"))
         if found.ending == ".json":
             whole = text.read(_LONGEST + 1)
             if len(whole) > _LONGEST:
@@ -280,8 +285,8 @@ def _points(found: Found) -> Iterator[dict[str, str]]:
     """Yield the track points of a GPX file."""
     track = ""
     path: list[Any] = []
-    with found.open() as file:
-        for event, element in ET.iterparse(file, events=("start", "end")):  # noqa: S314  refused below
+    with ExitStack() as stack:
+        for event, element in ET.iterparse(found.open(stack), events=("start", "end")):  # noqa: S314  refused below
             tag = element.tag.rpartition("}")[2]
             if event == "start":
                 path.append(element)
