@@ -12,8 +12,8 @@ import pytest
 
 import shoal
 from shoal.errors import CannotCheck, SettingsError
-from shoal.seen.codes import PROBLEMS
-from tests.tracks import table_of, walk
+from shoal.seen.codes import NOT_CHECKED, PROBLEMS
+from tests.tracks import GEOD, table_of, walk
 
 EPSILON = 0.02
 
@@ -397,3 +397,120 @@ def test_an_audit_of_other_people(folder, tmp_path):
     assert fewer.failures == ("audit",)
     twice = pa.concat_tables([audit, audit.slice(0, 1)])
     assert shoal.verify(folder / "in.parquet", folder / "smooth.parquet", audit=twice).failures == ("audit",)
+
+
+# What Promesse makes of its step
+
+
+@pytest.fixture(scope="module")
+def walks(folder):
+    """The owner's fixes of each record of the smooth release, and its points, as (ms, lng, lat)."""
+    audit = pq.read_table(folder / "smooth-audit.parquet").to_pandas().dropna().set_index("record")["owner"]
+    people = dict(list(pq.read_table(folder / "in.parquet").to_pandas().groupby("uid")))
+    rows = pq.read_table(folder / "smooth.parquet").to_pandas()
+
+    def places(frame):
+        ms = frame["datetime"].astype("int64").to_numpy()
+        return list(zip(ms.tolist(), frame["lng"].tolist(), frame["lat"].tolist(), strict=True))
+
+    return [(places(people[int(audit[uid])]), places(points)) for uid, points in rows.groupby("uid")]
+
+
+def spread_evenly(points, ms=None):
+    first, last = (points[0][0], points[-1][0]) if ms is None else ms
+    share = (last - first) / max(len(points) - 1, 1)
+    return [(first + int(n * share + 0.5), *where) for n, (_, *where) in enumerate(points)]
+
+
+def shifted_fixes(fixes, points):
+    """Somebody else's route: the own one, shifted to the east."""
+    return [(ms, lng + 0.05, lat) for ms, lng, lat in points]
+
+
+def reached(fixes, points):
+    """The walk goes on to the very end: the point that is dropped is published."""
+    at = next(n for n, fix in enumerate(fixes) if fix[0] == points[-1][0])
+    for ms, lng, lat in fixes[at:]:
+        angle, _, away = GEOD.inv(*points[-1][1:], lng, lat)
+        if away >= 100:
+            place = [round(degrees, 7) for degrees in GEOD.fwd(*points[-1][1:], angle, 100)[:2]]
+            return spread_evenly([*points, (ms, *place)], (points[0][0], ms))
+    raise AssertionError
+
+
+WALKS = {
+    "raw fixes": (lambda fixes, points: fixes, {"steps/distances", "steps/times"}),
+    "raw fixes, evenly in time": (lambda fixes, points: spread_evenly(fixes), {"steps/distances"}),
+    "true times": (
+        lambda fixes, points: [(fixes[n + 1][0], *where) for n, (_, *where) in enumerate(points[:50])],
+        {"steps/times"},
+    ),
+    "one point beside": (
+        lambda fixes, points: [*points[:3], (points[3][0], points[3][1] + 1e-5, points[3][2]), *points[4:]],
+        {"steps/distances"},
+    ),
+    "one time beside": (
+        lambda fixes, points: [*points[:3], (points[3][0] + 1, *points[3][1:]), *points[4:]],
+        {"steps/times"},
+    ),
+    "another route": (shifted_fixes, {"steps/beside-route"}),
+    "the first fix": (
+        lambda fixes, points: spread_evenly([fixes[0], *points], (fixes[0][0], points[-1][0])),
+        {"steps/first-point"},
+    ),
+    "the last point": (reached, {"steps/last-point"}),
+    "times of somebody else": (
+        lambda fixes, points: [(ms + 3, *where) for ms, *where in points],
+        {"steps/beside-route"},
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", WALKS)
+def test_promesse_is_what_it_says(folder, walks, tmp_path, kind):
+    spoil, codes = WALKS[kind]
+    records = [spoil(*both) for both in walks]
+
+    def table(t):
+        rows = [(uid, *row) for uid, points in enumerate(records) for row in points]
+        uid, ms, lng, lat = zip(*rows, strict=True)
+        made = {"uid": uid, "datetime": pa.array(ms, pa.int64()).cast(pa.timestamp("ms", "UTC"))}
+        lat, lng = np.round(lat, 7), np.round(lng, 7)
+        return pa.table({**made, "lat": lat, "lng": lng})
+
+    def right(manifest):
+        number = int(float(f"{sum(map(len, records)):.1e}"))
+        return counts(manifest, samples_published=number, samples_created=number)
+
+    verdict = check(folder, "smooth", rewritten(folder, "smooth", tmp_path, table=table, manifest=right))
+    assert set(verdict.codes) == codes
+
+
+def test_promesse_states_its_step(folder, tmp_path):
+    for parameters, code in (({}, "steps/unstated"), ({"step_m": 101}, "steps/distances")):
+        path = rewritten(folder, "smooth", tmp_path, shoal_object=lambda p, own=parameters: p | {"parameters": own})
+        assert check(folder, "smooth", path).codes == (code,)
+
+
+@pytest.mark.parametrize("method", ["shoal", "uniform", "glove"])
+def test_methods_of_boxes_make_no_points(folder, tmp_path, method):
+    path = rewritten(folder, "smooth", tmp_path, shoal_object=lambda p: p | {"method": method, "parameters": {}})
+    assert check(folder, "smooth", path).codes == ("leaks/header-rows",)
+
+
+def test_noise_with_a_seed_is_noise(folder, tmp_path):
+    """A release with a seed claims nothing, but its points are not the true places."""
+
+    def research(public):
+        return public | {"claim": {"name": "none", "why": "research"}}
+
+    path = rewritten(folder, "noisy", tmp_path, shoal_object=research)
+    assert check(folder, "noisy", path).ok
+    assert NOT_CHECKED["noise"] in shoal.verify(folder / "in.parquet", path).not_checked
+
+    def table(t):
+        lat, lng = true_places(folder, t)
+        return put(put(t, "lat", np.round(lat, 7)), "lng", np.round(lng, 7))
+
+    path = rewritten(folder, "noisy", tmp_path, shoal_object=research, table=table)
+    assert check(folder, "noisy", path).failures == ("noise",)

@@ -301,7 +301,7 @@ def test_what_is_said_of_points_in_memory():
         assert verdict.messages[0] == NOTES["in-memory"]
         assert verdict.messages[-1] == said(code, "file", users=25)
         assert verdict.not_checked == (NOT_CHECKED["file"],)
-    assert set(smooth.checked) == {"audit", "truth"}
+    assert set(smooth.checked) == {"audit", "truth", "steps"}
     assert smooth.figures["users"] == 25
     assert smooth.figures["samples"] == sum(map(len, PEOPLE.values()))
 

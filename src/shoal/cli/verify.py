@@ -34,6 +34,7 @@ _CHECKS = {
     "suppression": "what was left out is left out everywhere, and the stated number is right",
     "identical": "records are identical in groups",
     "cover": "enough records cover each person",
+    "steps": "points are equally far apart in space and in time, as the method says",
     "noise": "points lie around the true places as the claimed noise would place them",
     "windows": "enough records fit each window of each person; what they reveal beyond the window",
 }

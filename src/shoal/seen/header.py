@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeGuard
 
 from shoal.claim import Claim
 from shoal.seen.grid import Grid
@@ -18,7 +18,8 @@ class Header:
     """The fields of the `shoal` object that verification needs; those missing in the claim come from the parameters.
 
     `truth` is the level of truth: `member` (every box holds a sample of every member of its record) or the weaker
-    `group` (of some member; every member was in its area). Only `k-anonymity` may be of the weaker one.
+    `group` (of some member; every member was in its area). Only `k-anonymity` may be of the weaker one. `method` and
+    `settings` say what else the release must be, whatever it claims.
     """
 
     grid: Grid
@@ -27,6 +28,8 @@ class Header:
     tau_s: int | None = None
     epsilon_s: int | None = None
     truth: str = "member"
+    method: str | None = field(default=None, compare=False)
+    settings: dict[str, Any] = field(default_factory=dict, compare=False)
 
 
 def parse_json(text: bytes, most: int | None = None) -> Any:
@@ -72,8 +75,10 @@ def read_header(stated: Any) -> Header | None:
     k, tau_s, epsilon_s = (getattr(understood, name) or settings.get(name) for name in ("k", "tau_s", "epsilon_s"))
     if not all(value is None or is_count(value) for value in (k, tau_s, epsilon_s)):
         return None
-    truth = truth_level(stated.get("method"), settings, understood.name)
-    return Header(Grid(crs, int(cell_m), int(slot_s)), understood, k, tau_s, epsilon_s, truth)
+    method = stated.get("method")
+    truth = truth_level(method, settings, understood.name)
+    name = method if isinstance(method, str) else None
+    return Header(Grid(crs, int(cell_m), int(slot_s)), understood, k, tau_s, epsilon_s, truth, name, settings)
 
 
 def truth_level(method: Any, parameters: dict[str, Any], claim: str = "k-anonymity") -> str:
@@ -88,6 +93,6 @@ def truth_level(method: Any, parameters: dict[str, Any], claim: str = "k-anonymi
     return "group" if weaker else "member"
 
 
-def is_count(value: Any) -> bool:
+def is_count(value: Any) -> TypeGuard[int]:
     """Return whether a value is a whole number from 1 on that fits 31 bits; True does not count as one."""
     return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= INT32

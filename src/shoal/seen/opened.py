@@ -181,7 +181,9 @@ class _InMemory:
         frame, asked = release.frame, ("k", "tau_s", "epsilon_s")
         k, tau_s, epsilon_s = (getattr(release.claim, name) or release.parameters.get(name) for name in asked)
         truth = truth_level(release.method, release.parameters, release.claim.name)
-        return Header(Grid(frame.crs, frame.cell_m, frame.slot_s), release.claim, k, tau_s, epsilon_s, truth)
+        grid = Grid(frame.crs, frame.cell_m, frame.slot_s)
+        settings = release.parameters
+        return Header(grid, release.claim, k, tau_s, epsilon_s, truth, release.method, settings)
 
     @property
     def audit(self) -> pa.Table | None:

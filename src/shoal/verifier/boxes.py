@@ -24,7 +24,7 @@ from shoal.verifier.integrity import check_counts
 from shoal.verifier.leaks import check_bytes, check_values
 from shoal.verifier.order import check_labels, check_numbering
 from shoal.verifier.subject import Asked, Given, Opened, Subject, declared_suppressed
-from shoal.verifier.truth import check_boxes, check_members
+from shoal.verifier.truth import check_boxes, check_coarse, check_members
 from shoal.verifier.windows import AskedWindows, check_windows, two_digits_up
 from shoal.verifier.windows_members import check_merged
 
@@ -123,6 +123,8 @@ class BoxSubject(Subject[Catalogue]):
         if self.opened.header.truth != "member":
             self.findings.figures["truth_level"] = self.opened.header.truth
             self.findings.note("group-level")
+        if self.opened.header.method == "uniform":
+            check_coarse(self.findings, self.opened.records, self.opened.header)
         timed = self.windows is not None and self.opened.header.claim.name not in _ALWAYS
         self.published, self.witnesses = _check_audit(
             self.findings,

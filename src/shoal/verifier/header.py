@@ -38,6 +38,7 @@ _SETTINGS: dict[str, dict[str, tuple[str, ...] | int | None]] = {
     "geo-indistinguishability": {},
     "uniform": {"cell_m": _SPAN_M, "slot_s": _LONG_S},
 }
+_OF_POINTS = ("promesse", "geo-indistinguishability")
 _PER_METRE = {"geo-indistinguishability": "epsilon_per_m"}
 _LEAST_NOISE, _MOST_NOISE = 1e-6, 1.0  # per metre
 _CODE = re.compile(r"(EPSG|epsg|ESRI|esri):[0-9]{4,6}|(IGNF|OGC):[A-Za-z0-9_.]{1,20}")
@@ -47,14 +48,16 @@ _OWN = re.compile(
 )
 
 
-def check_header(findings: Findings, stated: dict[str, Any]) -> None:
-    """Check that the object holds the allowed keys and public values only."""
+def check_header(findings: Findings, stated: dict[str, Any], layout: str | None = None) -> None:
+    """Check that the object holds the allowed keys and public values only, and that its method makes such rows."""
     findings.fail_if(set(stated) != _KEYS, "leaks/header-keys")
     claim, parameters, method = stated["claim"], stated.get("parameters"), stated.get("method")
     crs = stated.get("crs")
     findings.fail_if(not _is_plain_claim(claim), "leaks/header-claim")
     known = isinstance(method, str) and method in _SETTINGS
     findings.fail_if(not known, "leaks/header-method")
+    other = known and layout is not None and (method in _OF_POINTS) != (layout == "points")
+    findings.fail_if(other, "leaks/header-rows")
     coarse = stated.get("cell_m", 0) > _SPAN_M or stated.get("slot_s", 0) > _LONG_S
     findings.fail_if(coarse, "leaks/header-grid")
     public = isinstance(parameters, dict) and all(_is_public(str(method), *setting) for setting in parameters.items())

@@ -11,6 +11,7 @@ from shoal.claim import Claim
 from shoal.errors import CannotCheck, SettingsError
 from shoal.seen.audit import read_owners
 from shoal.seen.fixes import open_fixes
+from shoal.seen.header import is_count
 from shoal.seen.point_scan import PointScan
 from shoal.seen.witness import Witness
 from shoal.trajectories import Trajectories
@@ -18,6 +19,7 @@ from shoal.verifier.integrity import check_point_counts
 from shoal.verifier.leaks import check_bytes, check_point_values
 from shoal.verifier.noise import check_noise, check_times
 from shoal.verifier.order import check_owned, check_quantities
+from shoal.verifier.steps import check_routes, check_steps
 from shoal.verifier.subject import Asked, Given, Opened, Subject, declared_suppressed
 
 if TYPE_CHECKING:
@@ -43,15 +45,22 @@ class PointSubject(Subject[PointScan]):
     Always checked: the file is the one of its manifest; its columns, metadata, values and order tell nothing else. With
     the audit: every record has one owner, numbers do not follow labels, and times lie within the owner's. The claim
     `geo-indistinguishability` needs the audit: every point stands for one fix of its owner, and the distances between
-    them are, by statistical tests, those of the claimed noise.
+    them are, by statistical tests, those of the claimed noise. Points of Promesse are one step apart and evenly spread
+    in time; with the audit, along the route of their owner, without its ends.
     """
 
     fixes: OriginalFixes
+    split: bool
 
     def __init__(self, findings: Findings, opened: Opened[PointScan], asked: Asked, run: Run) -> None:
         super().__init__(findings, opened, asked, run)
-        self.noisy = opened.header.claim.name == _NOISE
-        if self.noisy and self.audit is None:
+        claimed = opened.header.claim.name == _NOISE
+        self.noise = _noise_of(opened.header)
+        self.noisy = claimed or (self.noise is not None and self.audit is not None)
+        self.step_m = _step_m(opened.header)
+        if self.noise is not None and not self.noisy:
+            findings.skip("noise")
+        if claimed and self.audit is None:
             raise CannotCheck("noise is checked with the private audit file; give it: `audit`")
 
     @staticmethod
@@ -72,7 +81,7 @@ class PointSubject(Subject[PointScan]):
         """Refuse a claim other than the stated one, and claims about boxes."""
         if given.claim is not None and given.claim != header.claim:
             raise SettingsError("the release states its own claim; leave out the one given")
-        if header.claim.name not in _CHECKS:
+        if header.claim.name not in (_NOISE, "none"):
             raise CannotCheck("the release holds points, not boxes; this claim can't be checked on points")
 
     @staticmethod
@@ -80,7 +89,8 @@ class PointSubject(Subject[PointScan]):
         findings: Findings, seen: SeenRelease, header: Header, *, own: bool, run: Run
     ) -> tuple[PointScan, Scan | None] | None:
         """Read a summary of each record and, if noise is claimed, all points."""
-        scan = seen.points(findings, keep=header.claim.name == _NOISE, run=run)
+        kept = _noise_of(header) is not None or _step_m(header) is not None
+        scan = seen.points(findings, keep=kept, run=run)
         if scan is None:
             return None
         if seen.file is not None and seen.file.is_csv and own:
@@ -90,8 +100,10 @@ class PointSubject(Subject[PointScan]):
     @contextmanager
     def people(self, given: Given) -> Iterator[None]:
         """Read the fixes or, if no noise is claimed, only a summary of each person."""
-        witness = Witness(given.original)
-        self.fixes = open_fixes(given.original, given.options, keep=self.noisy, run=self.run, witness=witness)
+        routes = self.step_m is not None and self.audit is not None
+        self.split = given.options is None or given.options.split_gap is not None
+        keep, witness = self.noisy or routes, Witness(given.original)
+        self.fixes = open_fixes(given.original, given.options, keep=keep, run=self.run, spill=routes, witness=witness)
         witness.testify(self.findings)
         _note_sizes(self.findings, self.fixes, self.opened.records)
         yield
@@ -115,6 +127,9 @@ class PointSubject(Subject[PointScan]):
         if self.opened.file is not None:
             check_point_values(self.findings, scan, self.opened.file)
             _check_numbers(self.findings, scan)
+        self.findings.fail_if(self.step_m is None and self.opened.header.method == "promesse", "steps/unstated")
+        if self.step_m is not None and "leaks" not in self.findings.failures:
+            check_steps(self.findings, scan, self.step_m, self.run)
         if self.opened.counts is not None:
             check_point_counts(self.findings, self.opened.counts, len(scan), int(scan.counts.sum()))
 
@@ -136,7 +151,9 @@ class PointSubject(Subject[PointScan]):
             check_owned(self.findings, fixes.labels, lists, owners, scan.uids)
         outside = _outside(scan, owners, fixes)
         self.findings.fail_if(outside, "truth/outside-time")
-        for check in _CHECKS[self.opened.header.claim.name]:
+        if self.step_m is not None and not self.findings.failures & {"leaks", "steps"}:
+            check_routes(self.findings, scan, owners, fixes, self.step_m, split=self.split, run=self.run)
+        for check in (_suppression, _noise) if self.noisy else ():
             check(self, owners)
 
     def note_result(self) -> None:
@@ -146,7 +163,22 @@ class PointSubject(Subject[PointScan]):
 
     def shown(self) -> Claim:
         """Return the claim of noise, or none: nothing else is checked on points."""
-        return self.opened.header.claim if self.noisy else Claim("none")
+        return self.opened.header.claim if self.opened.header.claim.name == _NOISE else Claim("none")
+
+
+def _step_m(header: Header) -> int | None:
+    """Return the step of a release of Promesse; None for other methods."""
+    step_m = header.settings.get("step_m")
+    return step_m if header.method == "promesse" and is_count(step_m) else None
+
+
+def _noise_of(header: Header) -> Claim | None:
+    """Return what is claimed of noise; for a method that adds noise and claims nothing, with a seed, what it states."""
+    if header.claim.name == _NOISE:
+        return header.claim
+    epsilon = header.settings.get("epsilon_per_m")
+    stated = header.method == _NOISE and isinstance(epsilon, float) and 0 < epsilon < float("inf")
+    return Claim(_NOISE, epsilon_per_m=epsilon) if stated else None
 
 
 def _suppression(case: PointSubject, owners: NDArray[np.int64]) -> None:  # noqa: ARG001
@@ -161,17 +193,10 @@ def _noise(case: PointSubject, owners: NDArray[np.int64]) -> None:
     """Check that every point stands for a fix of its owner, and the noise between them."""
     if "leaks" in case.findings.failures:
         return
-    scan, fixes, claim = case.opened.records, case.fixes, case.opened.header.claim
+    scan, fixes = case.opened.records, case.fixes
     rows = check_times(case.findings, scan, owners, fixes)
-    if rows is not None:
-        check_noise(case.findings, scan, owners, fixes, rows, claim)
-
-
-# The checks that each claim needs once the owners are known.
-_CHECKS: dict[str, tuple[Callable[[PointSubject, NDArray[np.int64]], None], ...]] = {
-    _NOISE: (_suppression, _noise),
-    "none": (),
-}
+    if rows is not None and case.noise is not None:
+        check_noise(case.findings, scan, owners, fixes, rows, case.noise)
 
 
 def _note_sizes(findings: Findings, fixes: OriginalFixes, scan: PointScan) -> None:

@@ -148,7 +148,7 @@ def open_stated(
         return None
     else:
         header = known
-        check_header(findings, stated)
+        check_header(findings, stated, file.layout)
         subject.accept(findings, header, given)
     own = stated is not None
     check_metadata(findings, file, own=own)

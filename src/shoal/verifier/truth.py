@@ -10,6 +10,7 @@ import numpy as np
 from shoal.run import LOCAL, Run
 from shoal.seen.area import count_visits
 from shoal.seen.arrays import ROWS, blocks, fresh, spread
+from shoal.seen.header import is_count
 from shoal.seen.index import hold, mark_boxes
 
 if TYPE_CHECKING:
@@ -19,17 +20,41 @@ if TYPE_CHECKING:
 
     from shoal.seen.audit import Witnesses
     from shoal.seen.findings import Findings
+    from shoal.seen.header import Header
     from shoal.seen.original import Original
     from shoal.seen.people import Crowd
     from shoal.seen.records import Catalogue, Records
 
-__all__ = ["check_boxes", "check_each", "check_members", "check_some", "check_suppressed", "check_whole"]
+__all__ = [
+    "check_boxes",
+    "check_coarse",
+    "check_each",
+    "check_members",
+    "check_some",
+    "check_suppressed",
+    "check_whole",
+]
 
 
 def check_boxes(findings: Findings, records: Catalogue) -> None:
     """Check, without an audit, that every record has boxes, sorted and disjoint in time."""
     broken = int((~records.unique.sound[records.groups]).sum())
     findings.fail_if(broken, "truth/boxes")
+
+
+def check_coarse(findings: Findings, records: Catalogue, header: Header) -> None:
+    """Check that every box is one slot of the coarser grid that uniform generalization states, and some cells of it."""
+    grid, unique = header.grid, records.unique
+    slot_s, cell_m = header.settings.get("slot_s"), header.settings.get("cell_m")
+    if not is_count(slot_s) or not is_count(cell_m) or slot_s % grid.slot_s or cell_m % grid.cell_m:
+        findings.fail("truth/finer-grid", n=int(unique.counts[records.groups].sum()))
+        return
+    slots, cells = slot_s // grid.slot_s, cell_m // grid.cell_m
+    t0, t1, *edges = unique.boxes.T.astype(np.int64)
+    off = (t0 % slots != 0) | (t1 - t0 + 1 != slots)
+    for low, high in (edges[:2], edges[2:]):
+        off |= (low % cells != 0) | ((high + 1) % cells != 0)
+    findings.fail_if(int(off.sum()), "truth/finer-grid")
 
 
 def check_members(
