@@ -18,7 +18,7 @@ SENTENCES = {**PROBLEMS, **NOTES}
 TABLES = [("problems", ("fail", "fail_if")), ("notes", ("note", "conclude")), ("not checked", ("skip",))]
 KINDS = [
     "integrity", "signature", "leaks", "audit", "truth", "suppression", "identical", "original", "cover", "windows",
-    "noise",
+    "steps", "noise",
 ]  # fmt: skip
 
 

@@ -107,8 +107,10 @@ def check_routes(
         _follow(route, points, owners, first, last, float(step_m), split, found)
 
     run.ranges(work, ranges_of(len(scan), _RECORDS))
-    for fault, code in ((_BESIDE, "steps/beside-route"), (_START, "steps/first-point"), (_END, "steps/last-point")):
-        findings.fail_if(int((found == fault).sum()), code)
+    beside, start, end = (int((found == fault).sum()) for fault in (_BESIDE, _START, _END))
+    findings.fail_if(beside, "steps/beside-route")
+    findings.fail_if(start, "steps/first-point")
+    findings.fail_if(end, "steps/last-point")
 
 
 def _in_space(lng: NDArray[np.float64], lat: NDArray[np.float64]) -> NDArray[np.float64]:
