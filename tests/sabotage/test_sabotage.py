@@ -204,6 +204,18 @@ def identical_records_side_by_side(draft):
     draft.records.sort(key=lambda record: order[tuple(record.members)])
 
 
+@case("leaks", start=GROUPS)
+def groups_in_rounds_by_label(draft):
+    label = {tuple(r.members): min(PEOPLE.labels[m].as_py() for m in r.members) for r in draft.records}
+    draft.records.sort(key=lambda record: label[tuple(record.members)])
+    sizes = dict.fromkeys(label, 0)
+    turns = []
+    for record in draft.records:
+        sizes[tuple(record.members)] += 1
+        turns.append(sizes[tuple(record.members)])
+    draft.records = [record for _, record in sorted(zip(turns, draft.records, strict=True), key=lambda pair: pair[0])]
+
+
 @case("leaks")
 def an_empty_record(draft):
     draft.numbers = [*range(7), *range(8, len(draft.records) + 1)]

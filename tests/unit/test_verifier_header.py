@@ -979,16 +979,16 @@ def test_a_file_is_looked_through(counts, suppressed, found, missing, own, monke
     if found is not None:
         findings.figures["suppressed_samples"] = found
     opened = book(file="file", scan="scan", counts=counts, own=own)
-    boxes._check_file(findings, opened, people, 2, "w", suppressed)
+    boxes._check_file(findings, opened, people, 2, "w", "h", suppressed)
     assert called == [
         ("check_values", ("scan", 2, "file"), {"claim": "cover", "own": own}),
         *(("check_counts", (counts, len("records"), 1000, number), {}) for number in missing),
         ("check_numbering", ("records",), {}),
-        ("check_labels", (people, "records", "w"), {}),
+        ("check_labels", (people, "records", "w", "h"), {}),
     ]
     called.clear()
     for lacking in ({"file": None}, {"scan": None}):
-        boxes._check_file(findings, replace(opened, **lacking), people, 2, "w", suppressed)
+        boxes._check_file(findings, replace(opened, **lacking), people, 2, "w", "h", suppressed)
     assert called == []
 
 

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import spearmanr
 
 from shoal.seen.findings import Findings
-from shoal.verifier.order import _LEAST_P, _follows, _too_many, _trend, check_numbering
+from shoal.verifier.order import _LEAST_P, _follows, _is_regular, _too_many, _trend, check_numbering
 
 
 def test_random_orders_are_never_blamed():
@@ -27,6 +27,39 @@ def test_kept_orders_are_blamed():
     assert _follows(np.arange(400) + np.random.default_rng(1).integers(0, 400, 400))
 
 
+def rounds(n, k, draw):
+    """Groups in random order, one record of each after the other, k times."""
+    return np.tile(draw.permutation(n // k), k)
+
+
+def there_and_back(n, k, draw):
+    order = draw.permutation(n // k)
+    return np.concatenate([order[:: 1 - 2 * (turn % 2)] for turn in range(k)])
+
+
+@pytest.mark.parametrize(("n", "k"), [(40, 2), (60, 4), (100, 3), (400, 5)])
+@pytest.mark.parametrize("made", [rounds, there_and_back])
+def test_regular_numbers_of_groups_are_blamed(made, n, k):
+    groups = made(n // k * k, k, np.random.default_rng(n))
+    assert _is_regular(groups)
+    assert not any(_is_regular(np.random.default_rng(seed).permutation(groups)) for seed in range(200))
+
+
+@pytest.mark.parametrize("stride", [7, 61, 199])
+def test_strides_are_blamed(stride):
+    """Number 0 is the first, number 1 the one a stride on, around and around."""
+    strided = np.arange(1000) * stride % 1000
+    for values in (strided, np.argsort(strided), strided[::-1], strided // 10):
+        assert _follows(values)
+
+
+def test_rounds_of_what_is_only_alike_are_blamed():
+    draw = np.random.default_rng(4)
+    order = draw.permutation(100)
+    for values in (np.concatenate([order, order]), np.concatenate([order, order[::-1]])):
+        assert _follows(values + draw.integers(-20, 20, 200))
+
+
 def test_the_trend_is_spearmans():
     draw = np.random.default_rng(3)
     for n in (5, 30, 200):
@@ -42,8 +75,9 @@ def test_more_than_chance():
 
 
 def test_even_a_tenfold_error_blames_less_than_once_in_a_million():
-    assert not _too_many(10, 0.95)  # p = 7e-8, of two tests per list
-    assert _too_many(10, 0.85)  # p = 2e-8
+    assert not _too_many(10, 0.75)  # p = 8e-9, of some fifty tests
+    assert _too_many(10, 0.7)  # p = 4e-9
+    assert not _too_many(10, 0.7, 2)
 
 
 class Numbered(list):

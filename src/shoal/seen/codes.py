@@ -70,6 +70,7 @@ PROBLEMS = {
     "leaks/uneven-count": "{n:,} rows have another count than the rest of their record.",
     "leaks/order": "The numbers of the records follow {what}.",
     "leaks/side-by-side": "Identical records are numbered side by side more often than by chance.",
+    "leaks/regular": "Identical records are numbered at regular distances: in rounds, in strides, or there and back.",
     "leaks/labels": "Numbers of records are original labels.",
     "audit/columns": "The audit does not have the columns record (integer), owner, member.",
     "audit/time-type": "The times of the audit are not timestamps.",

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from numpy.typing import NDArray
+
     from shoal.run import Run
     from shoal.seen.audit import Witnesses
     from shoal.seen.findings import Findings
@@ -139,7 +141,7 @@ class BoxSubject(Subject[Catalogue]):
 
     def _check_claim(self) -> None:
         stated = None if self.audit is not None else _stated(self.opened, self.asked.suppressed)
-        _check_claim(
+        self.homes = _check_claim(
             self.findings,
             self.opened,
             self.published,
@@ -152,7 +154,8 @@ class BoxSubject(Subject[Catalogue]):
         )
 
     def _check_file(self) -> None:
-        _check_file(self.findings, self.opened, self.crowd, self.k, self.witnesses, self.asked.suppressed)
+        given = self.k, self.witnesses, self.homes, self.asked.suppressed
+        _check_file(self.findings, self.opened, self.crowd, *given)
 
     def note_result(self) -> None:
         """Add the sentence about how many people, and which k, the claim holds for."""
@@ -309,9 +312,9 @@ class _Case(NamedTuple):
         return {"witnesses": self.witnesses, "run": self.run}
 
 
-def _identical(case: _Case) -> None:
+def _identical(case: _Case) -> NDArray[np.int64] | None:
     truth, records = case.opened.header.truth, case.opened.records
-    check_identical(case.findings, case.people, records, case.k, stated=case.stated, level=truth, **case.how)
+    return check_identical(case.findings, case.people, records, case.k, stated=case.stated, level=truth, **case.how)
 
 
 def _cover(case: _Case) -> None:
@@ -330,7 +333,7 @@ def _in_windows(case: _Case) -> None:
 
 
 # The checks that each claim needs. Windows are checked with any claim, if they are claimed or asked for.
-_CHECKS: dict[str, tuple[Callable[[_Case], None], ...]] = {
+_CHECKS: dict[str, tuple[Callable[[_Case], Any], ...]] = {
     "k-anonymity": (_identical,),
     "k-concealment": (_cover, _concealment),
     "cover": (_cover,),
@@ -351,19 +354,24 @@ def _check_claim(
     exact: bool,
     stated: int | None,
     run: Run,
-) -> None:
-    """Check the claim; check cover if the claim has no check of its own and no windows are asked for."""
+) -> NDArray[np.int64] | None:
+    """Check the claim; check cover if the claim has no check of its own and no windows are asked for.
+
+    Returns the group that everybody is in, if records are identical in groups and no audit says it.
+    """
     name = opened.header.claim.name
     if name not in _CHECKS:
         raise CannotCheck(f"the claim {name} is about points, not boxes; it can't be checked here")
     case = _Case(findings, opened, people, k, windows, witnesses, exact, stated, run)
-    for check in (*_CHECKS[name], *((_in_windows,) if windows is not None else ())) or (_cover,):
-        check(case)
+    checks = (*_CHECKS[name], *((_in_windows,) if windows is not None else ())) or (_cover,)
+    homes: NDArray[np.int64] | None
+    homes, *_ = [check(case) for check in checks]
     blurred = stated is not None and (name != "k-anonymity" or windows is not None)
     if blurred and findings.failures <= {"cover", "windows"}:
         raise CannotCheck(
             "samples were suppressed, so a missing sample may be a fault or not; give the audit file: `audit`"
         )
+    return homes
 
 
 def _check_file(
@@ -372,6 +380,7 @@ def _check_file(
     people: Crowd,
     k: int,
     witnesses: Witnesses | None,
+    homes: NDArray[np.int64] | None,
     suppressed: int | None,
 ) -> None:
     if opened.file is None or opened.scan is None:
@@ -382,7 +391,7 @@ def _check_file(
         missing = findings.figures.get("suppressed_samples", None if tolerance else stated)
         check_counts(findings, opened.counts, len(opened.records), people.samples, missing)
     check_numbering(findings, opened.records)
-    check_labels(findings, people, opened.records, witnesses)
+    check_labels(findings, people, opened.records, witnesses, homes)
 
 
 def _note_result(

@@ -39,8 +39,10 @@ def check_identical(
     stated: int | None = None,
     level: str = "member",
     run: Run = LOCAL,
-) -> None:
+) -> NDArray[np.int64] | None:
     """Check the claim `k-anonymity(k)`.
+
+    Returns, without an audit, in which group everybody is (-1: in none, or in several).
 
     Records are identical, box by box, in groups of at least k; there are no more records than users; every
     user's samples are inside the record of a group, two-way (with an audit: of their own group); and every group
@@ -58,25 +60,26 @@ def check_identical(
     findings.figures["groups"] = len(unique)
     findings.figures["min_group"] = int(unique.weights.min()) if len(unique) else 0
     if level == "group" and witnesses is None:
-        _check_one_way(findings, people, unique, k, stated, run)
-        return
+        return _check_one_way(findings, people, unique, k, stated, run)
     if stated is not None:
         _check_partly(findings, people, unique, k, stated, run)
-        return
-    inside = np.zeros(len(people), dtype=bool)
+        return None
+    homes, times = np.full(len(people), -1, dtype=np.int64), np.zeros(len(people), dtype=np.int64)
     persons = np.zeros(len(unique), dtype=np.int64)
     if witnesses is not None:
         own = witnesses.owned()
-        inside[witnesses.users[own]] = True
+        times[witnesses.users[own]] = 1
         persons += np.bincount(records.groups[witnesses.records[own]], minlength=len(unique))
     else:
         for start, (user, record, _) in _pairs(people, unique, whole=True, run=run):
-            inside[start + user] = True
+            homes[start + user] = record
+            times += np.bincount(start + user, minlength=len(people))
             persons += np.bincount(record, minlength=len(unique))
-    left_out = int((~inside & (people.counts > 0)).sum())
+    left_out = int(((times == 0) & (people.counts > 0)).sum())
     findings.fail_if(left_out, "identical/left-out")
     _check_persons(findings, persons, k, unique.weights)
     findings.figures["min_cover"] = 0 if left_out else findings.figures["min_group"]
+    return np.where(times == 1, homes, -1)
 
 
 def _pairs(people: Crowd, unique: Records, *, whole: bool, run: Run) -> Iterator[tuple[int, CoverPairs]]:
@@ -105,7 +108,9 @@ def _check_partly(findings: Findings, people: Crowd, unique: Records, k: int, st
         findings.fail("suppression/more-than-stated")
 
 
-def _check_one_way(findings: Findings, people: Crowd, unique: Records, k: int, stated: int | None, run: Run) -> None:
+def _check_one_way(
+    findings: Findings, people: Crowd, unique: Records, k: int, stated: int | None, run: Run
+) -> NDArray[np.int64]:
     """Check without an audit what is possible, if a box may be about some members of its group only.
 
     Every group has at least k users all of whose samples are inside its record. Every box holds a sample of one of them
@@ -116,17 +121,18 @@ def _check_one_way(findings: Findings, people: Crowd, unique: Records, k: int, s
     index = index_boxes(unique)
     persons, marked = np.zeros(len(unique), dtype=np.int64), np.zeros(len(unique.boxes), dtype=bool)
     visits = np.zeros(len(unique.boxes), dtype=np.int64)
-    inside = np.zeros(len(people), dtype=bool)
+    homes, times = np.full(len(people), -1, dtype=np.int64), np.zeros(len(people), dtype=np.int64)
     for start, part in people.parts():
         for first in range(0, len(part), _USERS):
             last = min(first + _USERS, len(part))
             ends, record = holders(index, part.offsets[first : last + 1], part.t, part.x, part.y, run=run)
             user = first + spread(np.diff(ends))
-            inside[start + user] = True
+            homes[start + user] = record
+            times += np.bincount(start + user, minlength=len(people))
             persons += np.bincount(record, minlength=len(unique))
             mark_boxes(part, unique, user, record, marked)
             count_visits(part, unique, user, record, visits)
-    left_out = ~inside & (people.counts > 0)
+    left_out = (times == 0) & (people.counts > 0)
     if stated is not None and int(people.counts[left_out].sum()) > stated:
         raise CannotCheck(
             "samples were suppressed, so loss can't be told from suppression; give the audit file: `audit`"
@@ -137,6 +143,7 @@ def _check_one_way(findings: Findings, people: Crowd, unique: Records, k: int, s
     check_some(findings, marked)
     findings.fail_if(int((visits < k).sum()), "identical/area-of-few", k=k)
     _check_persons(findings, persons, k, unique.weights if stated is None else persons)
+    return np.where(times == 1, homes, -1)
 
 
 def _check_persons(findings: Findings, persons: NDArray[np.int64], k: int, published: NDArray[np.int64]) -> None:
