@@ -42,6 +42,8 @@ def claimed(outputs: Iterable[Path]) -> Iterator[None]:
     """
     places = {_real(path.parent) / path.name for path in outputs}
     places |= {_real(place) for place in places if place.is_symlink() and _real(place).parent.is_dir()}
+    for place in places:
+        _require_folder(place)
     for parent in {place.parent for place in places}:
         _sweep(parent)
     with ExitStack() as claims:
@@ -181,14 +183,19 @@ def refuse_existing(paths: Iterable[Path], *, overwrite: bool) -> None:
     for parent in dict.fromkeys(path.parent for path in wanted):
         mend(parent)
     for path in wanted:
-        if not path.parent.is_dir():
-            raise OutputError(f"the folder of {path.name} does not exist; make it first")
-        if not os.access(path.parent, os.W_OK):
-            raise OutputError(f"the folder of {path.name} can't be written to; choose another")
+        _require_folder(path)
         if path.is_dir():
             raise OutputError(f"{path.name} is a folder; name a file, e.g. release.parquet")
         if os.path.lexists(path):
             _refuse_replacing(path, overwrite=overwrite)
+
+
+def _require_folder(path: Path) -> None:
+    """Check that the folder of a path is there and may be written to."""
+    if not path.parent.is_dir():
+        raise OutputError(f"the folder of {path.name} does not exist; make it first")
+    if not os.access(path.parent, os.W_OK):
+        raise OutputError(f"the folder of {path.name} can't be written to; choose another")
 
 
 def _refuse_replacing(path: Path, *, overwrite: bool) -> None:

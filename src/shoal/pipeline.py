@@ -288,7 +288,8 @@ def _publish(
     _refuse_outputs([*inputs, *([options.cells] if options.cells else [])], outputs)
     _refuse_settings(outputs, chosen, options, seed=seed, resume=resume)
     run = replace(run, work_dir=run.work_dir or outputs.path.parent)
-    with outputs.claimed(), open_book(outputs.ledger, allow_overlap=outputs.allow_overlap) as book:
+    with outputs.claimed():
+        book = open_book(outputs.ledger, allow_overlap=outputs.allow_overlap)
         people = chosen.read(inputs, options=options, run=run)
         refuse_form(outputs, chosen.claim, people.frame.crs)
         account = people.account or Account(rows_read=0)
@@ -307,9 +308,8 @@ def _publish(
                 staged_as(staged)
                 verdict = _verified(inputs, staged, release, chosen.among, options, outputs.public_key, run)
                 seen = None if outputs.address is None else lambda: staged.published
-                book.intend(release, staged.path, outputs.path, in_place=seen)
-                published = staged.publish()
-            book.confirm()
+                with book.entered(release, staged.path, outputs.path, elsewhere=seen) as also:
+                    published = staged.publish(also)
     return Published(
         account=account,
         estimate=estimate,

@@ -1,4 +1,4 @@
-"""SIGKILL around publishing: a release that may be out is in the ledger, and counts."""
+"""SIGKILL around publishing: the ledger has a release if, and only if, the release is out or about to be."""
 
 import json
 import os
@@ -8,17 +8,19 @@ import pytest
 import shoal
 from tests.forked import COMMAND, Forked, forked
 
-# Where the process dies: just before anything is moved into place, between the data and its manifest, or when all is
-# published and only the ledger is still to be told.
+# Where the process dies: just before anything is moved into place, between the ledger and the release, between the
+# data and its manifest, or when all is published.
 DIE = "import os, signal\ndef die(*_, **__): os.kill(os.getpid(), signal.SIGKILL)\n"
+BETWEEN = (
+    "import shoal.switch as s\nreal = s.place_new\n"
+    "def place(file, target): return die() if target.name.endswith({!r}) else real(file, target)\n"
+    "s.place_new = place\n"
+)
 MOMENTS = {
     "before": "import shoal.publishing.stage as s\ns.switch = die\n",
-    "between": (
-        "import shoal.switch as s\nreal = s.place_new\n"
-        "def place(file, target): return die() if target.name.endswith('.json') else real(file, target)\n"
-        "s.place_new = place\n"
-    ),
-    "after": "from shoal.publishing.ledger.book import Book\nBook.confirm = die\n",
+    "after the ledger": BETWEEN.format(".parquet"),
+    "after the data": BETWEEN.format(".json"),
+    "after": "import shoal.switch as s\ns._forget = die\n",
 }
 
 
@@ -30,24 +32,28 @@ def arguments(events, folder, name, *more):
     return ["anonymize", str(events), str(folder / name), "--k", "2", "--ledger", str(folder / "book"), *more]
 
 
+@pytest.mark.parametrize("first", ["release", "ledger"])
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_killed_while_publishing(one_day, run, tmp_path, moment):
-    code, _, said = forked(DIE + MOMENTS[moment] + COMMAND, *arguments(one_day, tmp_path, "r.parquet"))
+def test_killed_while_publishing(one_day, run, tmp_path, moment, first):
+    """Whoever comes next, to the release or to the ledger, finishes both or finds neither."""
+    (tmp_path / "private").mkdir()
+    book, release = tmp_path / "private" / "book", tmp_path / "r.parquet"
+    publish = ["anonymize", str(one_day), "--k", "2", "--ledger", str(book)]
+    code, _, said = forked(DIE + MOMENTS[moment] + COMMAND, *publish, str(release))
     assert code == -9, said
-    (begun,) = entries(tmp_path / "book")
-    assert begun["published"] is None
-    manifest = tmp_path / "r.parquet.manifest.json"
-    assert manifest.exists() == (moment == "after")
-    if moment == "after":
-        assert json.loads(manifest.read_text())["files"]["r.parquet"] == begun["sha256"]
-    done = run(*arguments(one_day, tmp_path, "s.parquet"), check=2)
-    assert "begun and never confirmed" in done.stderr
-    assert not (tmp_path / "s.parquet").exists()
-    done = run(*arguments(one_day, tmp_path, "s.parquet", "--allow-overlap"), check=0)
-    assert "never confirmed" in done.stdout
-    assert [one["published"] is None for one in entries(tmp_path / "book")] == [True, False]
-    assert shoal.verify(one_day, tmp_path / "s.parquet").ok
-    assert not [path.name for path in tmp_path.iterdir() if path.name.startswith(".")]
+    assert book.exists() == (moment != "before")
+    if first == "release" and moment != "before":
+        run("verify", one_day, release, check=0)
+    done = run(*publish, tmp_path / "s.parquet", check=0 if moment == "before" else 2)
+    assert ("people are in an earlier release" in done.stderr) == (moment != "before")
+    assert "begun" not in done.stderr
+    name = "s.parquet" if moment == "before" else "r.parquet"
+    (noted,) = entries(book)
+    assert noted["published"] is not None
+    assert json.loads((tmp_path / f"{name}.manifest.json").read_text())["files"][name] == noted["sha256"]
+    assert shoal.verify(one_day, tmp_path / name).ok
+    left = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*"))
+    assert left == ["private", "private/book", name, f"{name}.manifest.json"]
 
 
 def test_two_runs_at_once(one_day, tmp_path):

@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import stat
+from contextlib import contextmanager
 
 import numpy as np
 import pyarrow as pa
@@ -161,9 +162,7 @@ def test_plain_words():
 def filled(path, *releases):
     file = open_file(path)
     file.replace([as_people(release) for release in releases])
-    key = file.key
-    file.close()
-    return key
+    return file.key
 
 
 def test_what_is_written_is_read_again(tmp_path):
@@ -178,7 +177,6 @@ def test_what_is_written_is_read_again(tmp_path):
         assert (was.fingerprints == now.fingerprints).all()
         assert (was.groups is None) == (now.groups is None)
         assert was.groups is None or (was.groups == now.groups).all()
-    file.close()
     assert [p.name for p in tmp_path.iterdir()] == ["book"]
 
 
@@ -187,9 +185,8 @@ def test_every_ledger_has_a_key_of_its_own(tmp_path):
 
 
 def test_a_ledger_that_nothing_was_written_into_is_not_left(tmp_path):
-    open_file(tmp_path / "book").close()
-    with open_book(tmp_path / "book") as book:
-        book.meet(random_people(3))
+    open_file(tmp_path / "book")
+    open_book(tmp_path / "book").meet(random_people(3))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -209,7 +206,7 @@ def test_any_damage_is_noticed(tmp_path):
     with pytest.raises(LedgerError, match="damaged"):
         open_file(path)
     path.write_bytes(whole)
-    open_file(path).close()
+    open_file(path)
 
 
 @pytest.mark.parametrize("change", ["column", "field", "count", "key"])
@@ -259,18 +256,6 @@ def test_what_is_no_ledger_is_refused(tmp_path, what):
         open_file(path)
 
 
-def test_one_run_at_a_time(tmp_path):
-    path = tmp_path / "book"
-    file = open_file(path)
-    with pytest.raises(LedgerError, match="another run"):
-        open_file(path)
-    file.replace([as_people({1: 0})])
-    with pytest.raises(LedgerError, match="another run"):
-        open_file(path)
-    file.close()
-    open_file(path).close()
-
-
 def test_a_link_leads_to_the_ledger(tmp_path):
     (tmp_path / "real").mkdir()
     filled(tmp_path / "real" / "book", {1: 0})
@@ -279,7 +264,6 @@ def test_a_link_leads_to_the_ledger(tmp_path):
     assert (tmp_path / "book").is_symlink()
     file = open_file(tmp_path / "real" / "book")
     assert file.releases[0][0].users == 2
-    file.close()
 
 
 # Publishing
@@ -363,17 +347,16 @@ def test_nothing_is_noted_where_nothing_is_published(events, tmp_path, monkeypat
     run(events, tmp_path / "1.parquet", ledger)
     before = ledger.read_bytes()
 
-    begun = []
-
-    def full(*_, **__):
-        begun.append(entries(ledger)[-1]["published"])
+    def full(files, *, also, **_):
+        ((new, place),) = also
+        assert [one["published"] is None for one in entries(new)[:-1]] == [False] * (place == ledger)
+        assert ledger.read_bytes() == before
         raise OutputError("the disk is full; nothing was published")
 
     monkeypatch.setattr("shoal.publishing.stage.switch", full)
     for path in (tmp_path / "2.parquet", tmp_path / "1.parquet"):
         with pytest.raises(OutputError):
             run(events, path, ledger, allow_overlap=True, overwrite=True)
-    assert begun == [None, None]
     assert ledger.read_bytes() == before
     with pytest.raises(OutputError):
         run(events, tmp_path / "3.parquet", tmp_path / "new")
@@ -384,31 +367,55 @@ def full_after(monkeypatch, times):
     """Let the disk be full when the ledger is written once more than so many times."""
     real, calls = ledger_file._fill, []
 
-    def fill(handle, parts):
+    def fill(path, parts):
         calls.append(1)
         if len(calls) > times:
             raise OSError(28, "No space left on device")
-        return real(handle, parts)
+        return real(path, parts)
 
     monkeypatch.setattr(ledger_file, "_fill", fill)
 
 
-def test_a_ledger_that_can_not_be_told_beforehand_stops_the_release(events, tmp_path, monkeypatch):
-    full_after(monkeypatch, 1)
-    with pytest.raises(LedgerError, match="No space"):
+def test_a_ledger_that_can_not_be_told_stops_the_release(events, tmp_path, monkeypatch):
+    full_after(monkeypatch, 0)
+    with pytest.raises(LedgerError, match=r"No space.*nothing was published"):
         run(events, tmp_path / "1.parquet", tmp_path / "book")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_ledger_that_can_not_be_told_afterwards_counts_all_the_same(events, tmp_path, monkeypatch):
-    full_after(monkeypatch, 2)
-    done = run(events, tmp_path / "1.parquet", tmp_path / "book")
-    assert "counts" in done.notes[0]
-    assert (tmp_path / "1.parquet.manifest.json").exists()
+@contextmanager
+def elsewhere(book, **release):
+    """Publish to a database or an object store, as a block."""
+    with book._begun(book._file, *as_people({1: 0}), lambda: release["may_be_published"]):
+        yield
+
+
+@pytest.mark.parametrize("before", [False, True])
+def test_a_release_that_goes_elsewhere_is_begun_and_then_confirmed(tmp_path, before):
+    path = tmp_path / "book"
+    known = [filled(path, {7: 0})] if before else []
+    with elsewhere(open_book(path)):
+        assert [one["published"] is None for one in entries(path)[len(known) :]] == [False]
+    assert len(entries(path)) == len(known) + 1
+    for unsure in (False, True):
+        was = path.read_bytes()
+        with pytest.raises(OutputError), elsewhere(open_book(path), may_be_published=unsure):
+            raise OutputError("the database is gone")
+        assert len(entries(path)) == len(known) + 1 + unsure
+        assert unsure or path.read_bytes() == was
+    with pytest.raises(KeyboardInterrupt), elsewhere(open_book(tmp_path / "new"), may_be_published=False):
+        raise KeyboardInterrupt
+    assert [one.name for one in tmp_path.iterdir()] == ["book"]
+
+
+def test_a_ledger_that_can_not_be_told_afterwards_counts_all_the_same(tmp_path, monkeypatch):
+    full_after(monkeypatch, 1)
+    book = open_book(tmp_path / "book")
+    entry_, people = entry(users=1, published=None), as_people({1: 0})[1]
+    with book._begun(book._file, entry_, people, lambda: True):
+        pass
+    assert "counts" in book.notes[0]
     assert [one["published"] for one in entries(tmp_path / "book")] == [None]
-    monkeypatch.undo()
-    with pytest.raises(OverlapError, match="never confirmed"):
-        run(events, tmp_path / "2.parquet", tmp_path / "book")
 
 
 @pytest.mark.parametrize("what", ["output", "manifest", "audit", "input", "link"])

@@ -167,8 +167,10 @@ class Staged:
         self._files, self._target, self._overwrite = files, target, overwrite
         self.published = False
 
-    def publish(self) -> Numbered:
+    def publish(self, also: list[tuple[Path, Path]] | None = None) -> Numbered:
         """Move all files into place at once; return the published release with its numbers.
+
+        `also` are pairs of a new private file and its place, which go with them: a ledger.
 
         Guarantee: afterwards the whole new release is there; if it raises, the files that were there before are back.
         A signal in between is ignored. If the run is killed in between, the next command finishes its work.
@@ -178,7 +180,7 @@ class Staged:
         with undisturbed(too_late=True):
             try:
                 if self._files:
-                    switch(self._files, overwrite=self._overwrite, commit=commit)
+                    switch(self._files, overwrite=self._overwrite, also=also, commit=commit)
                 else:
                     self._target.commit()
             except Undecided:

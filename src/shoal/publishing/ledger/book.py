@@ -1,25 +1,25 @@
 """The book: the steps that one run takes with a ledger.
 
     meet      after reading: are these people in an earlier release? Refuses unless that is allowed
-    intend    when the written file has verified and before it is published: the release is written down as begun
-    confirm   when it is published
-    leave     nothing was published after all: what was begun is struck out
+    entered   when the written file has verified: the ledger with the release in it, which is switched into place
+              together with the release, as one step
 
-A run that is killed in between leaves a release that was begun, which counts like any other.
+A release that goes to a database or an object store is not published by that step alone. So it is written down as
+begun before, and confirmed after. If nothing was published, it is struck out. A run that is killed in between leaves a
+release that was begun, which counts like any other.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shoal.errors import LedgerError, OverlapError
+from shoal.folders import private_folder
 from shoal.interrupt import undisturbed
 from shoal.publishing.ledger.file import Entry, LedgerFile, open_file
 from shoal.publishing.ledger.fingerprints import fingerprints, groups_of, people_of
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from shoal.publishing.ledger.fingerprints import People
     from shoal.release import Release
     from shoal.traces import Traces
     from shoal.trajectories import Trajectories
@@ -45,7 +46,6 @@ class Book:
     def __init__(self, file: LedgerFile | None, *, allow_overlap: bool) -> None:
         self._file, self._allow = file, allow_overlap
         self._marks: NDArray[np.uint64] | None = None
-        self._begun: tuple[Entry, Callable[[], bool]] | None = None
         self.overlap: Overlap | None = None
         self.notes: tuple[str, ...] = ()
 
@@ -60,57 +60,56 @@ class Book:
             known = [entry for (entry, _), both in zip(self._file.releases, met, strict=True) if both.any()]
             raise OverlapError(_refusal(again, len(people.labels), known))
 
-    def intend(
-        self, release: Release, written: Path, target: Path, *, in_place: Callable[[], bool] | None = None
-    ) -> None:
-        """Record the release as begun, and compare it with earlier ones; raises LedgerError.
+    @contextmanager
+    def entered(
+        self, release: Release, written: Path, target: Path, *, elsewhere: Callable[[], bool] | None = None
+    ) -> Iterator[list[tuple[Path, Path]]]:
+        """Compare the release with earlier ones; yield what must be switched into place with it, to record it.
 
-        `in_place` tells whether it may be published, if that is not told by a file at `target`.
+        That is the new ledger, in a private folder, and where it belongs. `elsewhere` is for a release that goes to an
+        address: it tells whether that may be published. Raises LedgerError.
         """
         if self._file is None or self._marks is None:
+            yield []
             return
         published, groups = groups_of(release)
         people = people_of(self._marks[published], groups)
         entry = _entry(release, written, target, len(published), grouped=groups is not None)
         self.overlap = overlap_of(people, entry.k, self._file.releases)
-        with undisturbed():
-            self._file.replace([*self._file.releases, (entry, people)])
-            self._begun = entry, in_place or partial(_in_place, entry, target)
-
-    def confirm(self) -> None:
-        """Record that the release is published; if that can't be written, the release still counts."""
-        if self._file is None or self._begun is None:
+        if elsewhere is not None:
+            with self._begun(self._file, entry, people, elsewhere):
+                yield []
             return
-        *earlier, (entry, people) = self._file.releases
+        with private_folder(self._file.path.parent) as folder:
+            done = entry.model_copy(update={"published": _now()})
+            new = self._file.write(folder, [*self._file.releases, (done, people)])
+            yield [(new, self._file.path)]
+
+    @contextmanager
+    def _begun(
+        self, file: LedgerFile, entry: Entry, people: People, may_be_published: Callable[[], bool]
+    ) -> Iterator[None]:
+        """Record a release as begun before the block, and as published after it; strike it out if it is not."""
+        earlier = file.releases
+        file.replace([*earlier, (entry, people)])
+        try:
+            yield
+        except BaseException:
+            if not may_be_published():
+                with undisturbed(), suppress(LedgerError):  # otherwise it counts
+                    file.withdraw(earlier)
+            raise
         done = entry.model_copy(update={"published": _now()})
-        self._begun = None
         with undisturbed(too_late=True):
             try:
-                self._file.replace([*earlier, (done, people)])
+                file.replace([*earlier, (done, people)])
             except LedgerError:
                 self.notes = ("the release is published, but the ledger could not be told; its entry counts as it is",)
 
-    def leave(self) -> None:
-        """Close the ledger; remove a release that was begun but never published. If that fails, the release counts."""
-        if self._file is None:
-            return
-        try:
-            if self._begun is not None and not self._begun[1]():
-                begun, _ = self._begun
-                with suppress(LedgerError):
-                    self._file.replace([known for known in self._file.releases if known[0] is not begun])
-        finally:
-            self._file.close()
 
-
-@contextmanager
-def open_book(path: Path | None, *, allow_overlap: bool = False) -> Iterator[Book]:
-    """Open the ledger at a path for this run only; without a path there is no ledger. Raises LedgerError."""
-    book = Book(None if path is None else open_file(path), allow_overlap=allow_overlap)
-    try:
-        yield book
-    finally:
-        book.leave()
+def open_book(path: Path | None, *, allow_overlap: bool = False) -> Book:
+    """Open the ledger at a path; without a path there is no ledger. Raises LedgerError."""
+    return Book(None if path is None else open_file(path), allow_overlap=allow_overlap)
 
 
 def _entry(release: Release, written: Path, target: Path, users: int, *, grouped: bool) -> Entry:
@@ -134,16 +133,6 @@ def _entry(release: Release, written: Path, target: Path, users: int, *, grouped
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def _in_place(entry: Entry, target: Path) -> bool:
-    try:
-        with target.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest() == entry.sha256
-    except FileNotFoundError:
-        return False
-    except OSError:
-        return True  # can't be seen, so it may be there
 
 
 def _refusal(again: int, people: int, known: list[Entry]) -> str:

@@ -1,21 +1,22 @@
-"""The file of a ledger: its form, its lock, and how it is replaced whole.
+"""The file of a ledger: its form, and how it is replaced whole.
 
     shoal ledger 1 ⏎
     {"key": …, "releases": [{…, "users": n, "grouped": true}, …]} ⏎
     of each release: n fingerprints (uint64, sorted) and, if grouped, n numbers of groups (int32), little-endian
     SHA-256 of all that
 
-The file is locked as long as a run works with it. It never changes in place: a new one is written beside it, locked
-and moved over it, so that what is at the path is always whole. A lock counts only if its file still is at the path.
+It never changes in place: a new one is written into a private folder beside it, and switched into its place together
+with the release (`shoal.switch`). Only one run at a time uses a ledger, since it is one of its outputs, which it claims
+(`shoal.folders.claimed`).
 """
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import mmap
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -23,11 +24,10 @@ from pydantic import Field
 
 from shoal.errors import LedgerError, OutputError, SettingsError
 from shoal.folders import private_folder
-from shoal.interrupt import undisturbed
 from shoal.publishing.ledger.fingerprints import KEY_BYTES, People
 from shoal.regular import regular_handle
 from shoal.settings import Settings
-from shoal.switch import place_new, sync_folder
+from shoal.switch import switch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,7 +40,6 @@ __all__ = ["Entry", "LedgerFile", "open_file"]
 _NAME, _FORMAT = b"shoal ledger ", 1
 _SEAL = hashlib.sha256().digest_size
 _CHUNK = 1 << 24
-_TRIES = 20
 
 
 class Entry(Settings):
@@ -60,88 +59,69 @@ class Entry(Settings):
 
 
 class LedgerFile:
-    """An open, locked ledger: its key, and the releases with their people. Make one with `open_file`."""
+    """A ledger: its key, and the releases with their people. Make one with `open_file`."""
 
-    def __init__(self, path: Path, handle: int, *, fresh: bool) -> None:
-        self._path, self._handle, self._fresh = path, handle, fresh
-        self.key, self.releases = _content(_mapped(handle, path.name), path.name)
+    def __init__(self, path: Path, key: bytes, releases: list[tuple[Entry, People]]) -> None:
+        self.path, self.key, self.releases = path, key, releases
+
+    def write(self, folder: Path, releases: list[tuple[Entry, People]]) -> Path:
+        """Write a ledger of these releases, under the same name, into a private folder; raises LedgerError."""
+        new = folder / self.path.name
+        try:
+            _fill(new, _parts(self.key, releases))
+        except OSError as error:
+            raise LedgerError(
+                f"the ledger {self.path.name} can't be written ({error.strerror}); nothing was published. Make room "
+                "or choose another place"
+            ) from None
+        return new
 
     def replace(self, releases: list[tuple[Entry, People]]) -> None:
-        """Replace the content of the ledger with these releases; if it raises, the ledger is unchanged."""
-        with undisturbed():
-            new = _write(self._path, self.key, releases, over=True)
-            if new is not None:  # None only where nothing may be replaced
-                os.close(self._handle)
-                self._handle, self.releases = new, releases
+        """Replace the content of the ledger with these releases; raises LedgerError, and it is unchanged then."""
+        try:
+            with private_folder(self.path.parent) as folder:
+                switch([(self.write(folder, releases), self.path)], overwrite=True)
+        except OutputError as error:
+            raise LedgerError(f"the ledger {self.path.name} can't be replaced: {error}") from None
+        self.releases = releases
 
-    def close(self) -> None:
-        """Unlock the ledger; a new one without releases is removed."""
-        if self._fresh and not self.releases:
-            self._path.unlink(missing_ok=True)
-        os.close(self._handle)
+    def withdraw(self, earlier: list[tuple[Entry, People]]) -> None:
+        """Take back a release that was begun: the ledger is as before, and gone if it was not there."""
+        if earlier:
+            self.replace(earlier)
+            return
+        try:
+            self.path.unlink(missing_ok=True)
+        except OSError as error:
+            raise LedgerError(f"the ledger {self.path.name} can't be removed ({error.strerror})") from None
 
 
 def open_file(path: Path) -> LedgerFile:
-    """Open a ledger for this run only; a new one is made if there is none.
+    """Open a ledger; one that is not there yet is empty and gets a new key.
 
-    Raises LedgerError: another run has it, it can't be read or written, others may read it, it is damaged or of
-    another version.
+    Raises LedgerError: it can't be read or written, others may read it, it is damaged or of another version.
     """
     path = path.resolve()
     if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
         raise LedgerError(f"the folder of the ledger {path.name} is not there or can't be written to; make it first")
-    for _ in range(_TRIES):
-        handle, fresh = _open_or_make(path)
-        if handle is not None:
-            try:
-                if _is_at(path, handle):
-                    return LedgerFile(path, handle, fresh=fresh)
-            except BaseException:
-                os.close(handle)
-                raise
-            os.close(handle)
-    raise LedgerError(f"the ledger {path.name} is being replaced all the time; wait for other runs")
-
-
-def _open_or_make(path: Path) -> tuple[int | None, bool]:
-    """Return the locked file and whether it is new; None for the file if another run made one at the same time."""
     try:
-        handle = regular_handle(path, os.O_RDWR)
+        handle = regular_handle(path)
     except FileNotFoundError:
-        return _write(path, os.urandom(KEY_BYTES), [], over=False), True
+        return LedgerFile(path, os.urandom(KEY_BYTES), [])
     except OSError as error:
         raise LedgerError(f"the ledger {path.name} can't be opened ({error.strerror}); nothing was published") from None
     try:
-        _lock(handle, path.name)
         _refuse_public(handle, path.name)
-    except BaseException:
-        os.close(handle)
-        raise
-    return handle, False
+        mapped = _mapped(handle, path.name)
+    finally:
+        with suppress(OSError):
+            os.close(handle)
+    return LedgerFile(path, *_content(mapped, path.name))
 
 
 def _refuse_public(handle: int, name: str) -> None:
     if os.fstat(handle).st_mode & 0o077:
         raise LedgerError(f"the ledger {name} is not private; chmod 600 it, and see who could have read it")
-
-
-def _lock(handle: int, name: str) -> None:
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise LedgerError(f"another run is using the ledger {name} now; wait for it, then run this again") from None
-    except OSError as error:
-        raise LedgerError(f"the ledger {name} can't be locked ({error.strerror}); put it on another disk") from None
-
-
-def _is_at(path: Path, handle: int) -> bool:
-    """Return whether the open file is still the one at the path."""
-    try:
-        there = path.stat()
-    except FileNotFoundError:
-        return False
-    here = os.fstat(handle)
-    return (there.st_dev, there.st_ino) == (here.st_dev, here.st_ino)
 
 
 def _mapped(handle: int, name: str) -> mmap.mmap:
@@ -216,34 +196,11 @@ def _chunks(data: memoryview) -> Iterator[memoryview]:
     return (data[start : start + _CHUNK] for start in range(0, len(data), _CHUNK))
 
 
-def _write(path: Path, key: bytes, releases: list[tuple[Entry, People]], *, over: bool) -> int | None:
-    """Write a ledger beside its path and move it there, locked; return the open file, None if another run was first."""
-    handle = -1
-    try:
-        with private_folder(path.parent) as folder:
-            handle = os.open(folder / path.name, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-            _fill(handle, _parts(key, releases))
-            _lock(handle, path.name)
-            if not over and not place_new(folder / path.name, path):
-                os.close(handle)
-                return None
-            if over:
-                (folder / path.name).replace(path)
-            sync_folder(path.parent)
-    except BaseException as error:
-        if handle >= 0:
-            os.close(handle)
-        if not isinstance(error, OSError | OutputError):
-            raise
-        why = getattr(error, "strerror", None) or "no private folder beside it"
-        raise LedgerError(f"the ledger {path.name} can't be written ({why}); choose another place") from None
-    return handle
-
-
-def _fill(handle: int, parts: Iterator[bytes | memoryview]) -> None:
-    """Write the pieces and their seal, synced to the disk."""
+def _fill(path: Path, parts: Iterator[bytes | memoryview]) -> None:
+    """Write the pieces and their seal into a new private file, synced to the disk."""
     digest = hashlib.sha256()
-    with os.fdopen(os.dup(handle), "wb") as file:
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        os.fchmod(file.fileno(), 0o600)  # the umask may have taken from it
         for part in parts:
             digest.update(part)
             file.write(part)
