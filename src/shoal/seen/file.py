@@ -83,6 +83,22 @@ class File:
         except (OSError, UnicodeError, pa.ArrowException):
             raise _unreadable() from None
 
+    def chunks(self) -> list[Any]:
+        """Return what a Parquet file says of its column chunks; raises `CannotCheck` if it can't be read.
+
+        pyarrow ends the process if it is asked for the description of a broken chunk. If it reads from one, it raises
+        an error. So a row of each row group is read first.
+        """
+        found: Any = self.parquet
+        try:
+            with pq.ParquetFile(self.path) as file:
+                for n in range(found.num_row_groups):
+                    next(file.iter_batches(1, row_groups=[n]), None)
+        except (OSError, UnicodeError, pa.ArrowException):
+            raise _unreadable() from None
+        groups = [found.row_group(n) for n in range(found.num_row_groups)]
+        return [group.column(n) for group in groups for n in range(group.num_columns)]
+
 
 @dataclass(frozen=True, eq=False)
 class Batch:

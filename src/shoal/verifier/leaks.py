@@ -84,8 +84,7 @@ def check_bytes(findings: Findings, values: int, file: File) -> None:
 def _is_tiled(file: File) -> bool:
     """Return whether column chunks, as Arrow writes them for a release, fill a Parquet file up to its footer."""
     parquet: Any = file.parquet
-    groups = [parquet.row_group(n) for n in range(parquet.num_row_groups)]
-    chunks = [group.column(n) for group in groups for n in range(group.num_columns)]
+    chunks = file.chunks()
     # Arrow notes the offset 0 for a page that is not there.
     starts = [min(at for at in (c.dictionary_page_offset, c.data_page_offset) if at) for c in chunks]
     ends = [start + chunk.total_compressed_size for start, chunk in zip(starts, chunks, strict=True)]
