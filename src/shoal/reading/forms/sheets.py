@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import re
 import zipfile
+import zlib
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +19,9 @@ if TYPE_CHECKING:
 __all__ = ["bring_sheets"]
 
 _MAX_UNPACKED = 1 << 31  # the reader holds a whole sheet in memory
+_MAX_CELLS = 1 << 25  # from the first to the last, with those between them that are empty: the reader has room for all
+_BLOCK = 1 << 20
+_PLACE = re.compile(rb"""<(?:\w+:)?(?:c|row)\s[^<>]*?\br=["']([A-Za-z]*)(\d+)["']""")
 
 
 def bring_sheets(path: Path, folder: Path, name: str) -> list[Brought]:
@@ -31,6 +36,8 @@ def bring_sheets(path: Path, folder: Path, name: str) -> list[Brought]:
             f'{name}: spreadsheets need one more package: pip install "shoal-privacy[excel]"; or save it as CSV'
         ) from None
     _check_unpacked(path, name)
+    if not name.lower().endswith(".ods"):
+        _check_area(path, name)
     try:
         book = CalamineWorkbook.from_path(str(path))
         found = [
@@ -68,6 +75,41 @@ def _check_unpacked(path: Path, name: str) -> None:
         raise UnreadableFile(f"{name}: not a whole spreadsheet; save it as CSV") from None
     if stated > _MAX_UNPACKED or (stated > 1 << 26 and stated > 200 * path.stat().st_size):
         raise TooLarge(f"{name}: the spreadsheet is too large; save it as CSV")
+
+
+def _check_area(path: Path, name: str) -> None:
+    """Check that no sheet has two cells so far apart that the reader can't have room for what is between them.
+
+    Without room, the reader ends the process.
+    """
+    with zipfile.ZipFile(path) as packed:
+        for member in packed.infolist():
+            try:
+                rows, columns = _last_cell(packed, member)
+            except (OSError, EOFError, ValueError, NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error):
+                continue  # the reader refuses it
+            if rows * columns > _MAX_CELLS:
+                raise TooLarge(f"{name}: a sheet of {rows:,} × {columns:,} cells is too large; save it as CSV")
+
+
+def _last_cell(packed: zipfile.ZipFile, member: zipfile.ZipInfo) -> tuple[int, int]:
+    """Return the last row and the last column that the cells of a member name; 1, 1 for what is no sheet."""
+    rows = columns = 1
+    rest = b""
+    with packed.open(member) as text:
+        while block := text.read(_BLOCK):
+            for letters, digits in _PLACE.findall(rest + block):
+                rows = max(rows, int(digits[:20]))
+                columns = max(columns, _column(letters))
+            rest = (rest + block)[-200:]
+    return rows, columns
+
+
+def _column(letters: bytes) -> int:
+    number = 0
+    for letter in letters[:10].upper():
+        number = number * 26 + letter - 64
+    return number
 
 
 def _text(cell: Any) -> str:
