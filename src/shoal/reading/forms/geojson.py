@@ -117,10 +117,10 @@ def _points(feature: Any, known: _Known) -> Iterator[Row]:
     if "id" in feature:
         properties["feature"] = feature["id"]
     shape = feature.get("temporalGeometry") or (feature if "type" in feature else None)
-    if isinstance(shape, dict) and shape.get("type") in {"MovingPoint", "MovingGeomPoint"}:
+    if isinstance(shape, dict) and shape.get("type") in ("MovingPoint", "MovingGeomPoint"):
         if "crs" in shape:
             known.learn_crs(shape["crs"])
-        for part in shape.get("sequences") or [shape]:
+        for part in _dicts(shape.get("sequences") or [shape], known):
             yield from _timed(part, part.get("datetimes"), properties, known)
         return
     geometry = feature if feature.get("type") != "Feature" else feature.get("geometry")
@@ -129,10 +129,16 @@ def _points(feature: Any, known: _Known) -> Iterator[Row]:
         yield None, properties
     elif kind == "Point":
         yield _place(geometry.get("coordinates")), properties
-    elif kind in {"LineString", "MultiLineString"}:
+    elif kind in ("LineString", "MultiLineString"):
         yield from _timed(geometry, _times(given), properties, known)
     else:
         raise _unfit(known)
+
+
+def _dicts(parts: Any, known: _Known) -> list[dict[str, Any]]:
+    if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
+        raise _unfit(known)
+    return parts
 
 
 def _is_kept(name: str) -> bool:
@@ -155,7 +161,7 @@ def _timed(geometry: dict[str, Any], times: Any, properties: dict[str, Any], kno
     """Yield the positions of a line, each with its time."""
     positions = geometry.get("coordinates")
     if geometry.get("type") == "MultiLineString" and isinstance(positions, list):
-        positions = [position for line in positions for position in line]
+        positions = [position for line in positions if isinstance(line, list) for position in line]
         if isinstance(times, list) and times and all(isinstance(some, list) for some in times):
             times = [time for some in times for time in some]
     if not isinstance(positions, list) or not isinstance(times, list) or len(positions) != len(times):
@@ -177,7 +183,12 @@ def _place(position: Any) -> bytes | None:
     if not isinstance(position, list) or len(position) < 2:
         return None
     x, y = position[:2]
-    return _POINT.pack(1, 1, x, y) if type(x) in {int, float} and type(y) in {int, float} else None
+    if type(x) not in {int, float} or type(y) not in {int, float}:
+        return None
+    try:
+        return _POINT.pack(1, 1, x, y)
+    except (OverflowError, struct.error):  # a whole number larger than any float
+        return None
 
 
 def _text(value: Any) -> str | None:

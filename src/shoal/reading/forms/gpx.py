@@ -58,7 +58,7 @@ class _Reader:
             while chunk := file.read(_CHUNK):
                 parser.Parse(chunk, False)  # noqa: FBT003
             parser.Parse(b"", True)  # noqa: FBT003
-        except (expat.ExpatError, UnicodeError, LookupError):
+        except (expat.ExpatError, ValueError, LookupError):
             raise UnreadableFile(f"{self.name}: not whole, valid XML (cut off or damaged); export it again") from None
 
     def _refuse(self, *_: object) -> NoReturn:
