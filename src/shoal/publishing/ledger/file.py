@@ -160,7 +160,7 @@ def _content(mapped: mmap.mmap, name: str) -> tuple[bytes, list[tuple[Entry, Peo
         header = json.loads(mapped[start:end])
         entries = [Entry(**entry) for entry in header["releases"]]
         return bytes.fromhex(header["key"]), _columns(body[end + 1 :], entries)
-    except (ValueError, TypeError, KeyError, SettingsError):
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError, SettingsError):
         raise _damaged(name) from None
 
 
