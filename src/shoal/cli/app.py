@@ -250,7 +250,7 @@ def _toml(path: Path) -> dict[str, Any]:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError:
         raise SettingsError(f"the configuration file {path.name} is not there or can't be read") from None
-    except ValueError:
+    except (ValueError, RecursionError):
         raise SettingsError(f"the configuration file {path.name} is not TOML") from None
     for name, table in tables.items():
         _require_known(path.name, name, table)
