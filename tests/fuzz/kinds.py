@@ -3,6 +3,13 @@
 from __future__ import annotations
 
 from tests.fuzz.columnar import ARROW, PARQUET
+from tests.fuzz.configurations import TOML
+from tests.fuzz.frames import FRAME
+from tests.fuzz.ledgers import LEDGER
+from tests.fuzz.objects import JSON
+from tests.fuzz.packs import PACKED
+from tests.fuzz.published import AUDIT, MANIFEST, RELEASE
 from tests.fuzz.texts import CSV
 
-KINDS = {kind.name: kind for kind in (CSV, PARQUET, ARROW)}
+_ALL = (CSV, PARQUET, TOML, MANIFEST, RELEASE, AUDIT, LEDGER, ARROW, JSON, PACKED, FRAME)
+KINDS = {kind.name: kind for kind in _ALL}

@@ -39,6 +39,7 @@ TEXTS = (
     ),
     *("1e400", "1_000", "%s", "{0}", "{", "}", "${HOME}", "../../x", "'; DROP TABLE part_0; --", CANARY, "a" * 300),
 )
+KEYS = tuple(text for text in TEXTS if text != CANARY)  # names may be told, values not
 _MORE = ("\r", "|", "[", "]", "(", ")", ":", "@", "<", "</trk>", "&#0;", "PK", "PAR1", "1e999", "9" * 30)
 TOKENS = (
     *(text.encode("utf-8", "surrogatepass") for text in (*TEXTS, *_MORE)),
@@ -143,14 +144,14 @@ def value(draw: Random) -> Any:
         return draw.choice((None, True, False))
     if what == 6:
         return [value(draw) for _ in range(draw.randrange(4))]
-    return {draw.choice(TEXTS): value(draw) for _ in range(draw.randrange(3))}
+    return {draw.choice(KEYS): value(draw) for _ in range(draw.randrange(3))}
 
 
 def near(draw: Random, old: Any) -> Any:
     """Return a value near an old one: a little more or less, of another type, or cut."""
     if isinstance(old, bool):
         return draw.choice((not old, int(old), str(old)))
-    if isinstance(old, int | float):
+    if isinstance(old, int | float) and abs(old) < 1 << 70:
         return draw.choice((old + 1, old - 1, -old, old * 2, float(old), str(old), old + 0.5, [old], old == old))
     if isinstance(old, str) and old:
         at = draw.randrange(len(old))
@@ -185,9 +186,9 @@ def _change(draw: Random, place: tuple[Any, Any]) -> None:
     elif isinstance(node, dict) and what == 5:
         del node[key]
     elif isinstance(node, dict) and what == 6:
-        node[draw.choice((key.upper(), f"{key}_", *TEXTS))] = node[key]
+        node[draw.choice((key.upper(), f"{key}_", *KEYS))] = node[key]
     elif isinstance(node[key], dict):
-        node[key][draw.choice(TEXTS)] = value(draw)
+        node[key][draw.choice(KEYS)] = value(draw)
     elif isinstance(node[key], list):
         node[key].append(value(draw))
     else:
