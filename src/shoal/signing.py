@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shoal.errors import AlreadyExists, NotVerified, SettingsError
-from shoal.publishing.resign import Stamp, replace_manifest
-from shoal.publishing.signing import PASSPHRASE, SigningKey, make_key
+from shoal.folders import claimed
+from shoal.publishing.manifest import manifest_path
+from shoal.publishing.signing import PASSPHRASE, SigningKey, make_key, replace_manifest
 from shoal.seen.findings import Findings
 from shoal.seen.opened import open_release
 from shoal.seen.signature import PublicKey
@@ -39,16 +40,16 @@ def sign(release: str | Path, key: str | Path | SigningKey, *, overwrite: bool =
     if address_of(release) is not None:
         raise SettingsError("only the manifest of a file can be signed; name a file")
     path = Path(release)
-    findings, seen = Findings(), open_release(path)
-    stamp = Stamp.of(path)
-    check_signature(findings, seen, None)
-    check_unchanged(findings, seen)
-    if findings.failures or not findings.checked:
-        raise NotVerified(f"{path.name} was not signed: {' '.join(findings.messages)}")
-    if "signature" in seen.manifest and not overwrite:
-        raise AlreadyExists(f"{path.name} is signed already; give `overwrite` to replace the signature")
-    replace_manifest(path, key.sign(seen.manifest), stamp)
-    return verify_signature(path, key.public)
+    with claimed([path, manifest_path(path)]):
+        findings, seen = Findings(), open_release(path)
+        check_signature(findings, seen, None)
+        check_unchanged(findings, seen)
+        if findings.failures or not findings.checked:
+            raise NotVerified(f"{path.name} was not signed: {' '.join(findings.messages)}")
+        if "signature" in seen.manifest and not overwrite:
+            raise AlreadyExists(f"{path.name} is signed already; give `overwrite` to replace the signature")
+        replace_manifest(path, key.sign(seen.manifest))
+        return verify_signature(path, key.public)
 
 
 def new_key(path: Path, passphrase: str | None = None) -> str:

@@ -22,7 +22,7 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 # What each room may import of ours, besides the rooms at the ground floor.
 GROUND = {
     "arrow", "claim", "coredumps", "errors", "figures", "folders", "frame", "interrupt", "intervals", "jit",
-    "kernelcache", "keyfile", "layouts", "lists", "memory", "names", "notebook", "parallel", "parts", "private",
+    "kernelcache", "layouts", "lists", "memory", "names", "notebook", "parallel", "parts", "private",
     "progress", "regular", "release", "run", "settings", "store", "stores", "streams", "switch", "traces",
     "trajectories", "units",
 }  # fmt: skip

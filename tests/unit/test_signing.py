@@ -21,6 +21,7 @@ from cryptography.hazmat.primitives.serialization import (
 
 import shoal
 from shoal.errors import AlreadyExists, CannotCheck, NotVerified, OutputError, SettingsError, ShoalError, SigningError
+from shoal.folders import claimed
 from shoal.publishing import signing
 from shoal.publishing.signing import SigningKey
 from shoal.publishing.stage import Staged
@@ -559,17 +560,10 @@ def test_only_a_release_that_is_whole_is_signed(fault, release):
     assert {path.name: path.read_bytes() for path in release.parent.iterdir()} == before
 
 
-def test_a_release_that_is_replaced_meanwhile_is_not_signed(unsigned, monkeypatch):
+def test_a_release_that_another_run_is_using_is_not_signed(unsigned):
+    """Else the data could be replaced between the check and the signature."""
     before = unsigned.with_name(BESIDE).read_bytes()
-    sign = SigningKey.sign
-
-    def slow(key, manifest):
-        shutil.copy(unsigned, unsigned.with_name("new"))
-        unsigned.with_name("new").replace(unsigned)
-        return sign(key, manifest)
-
-    monkeypatch.setattr(SigningKey, "sign", slow)
-    with pytest.raises(OutputError, match="meanwhile"):
+    with claimed([unsigned]), pytest.raises(OutputError, match="another run"):
         shoal.sign(unsigned, OURS)
     assert unsigned.with_name(BESIDE).read_bytes() == before
     assert sorted(path.name for path in unsigned.parent.iterdir()) == [NAME, BESIDE]

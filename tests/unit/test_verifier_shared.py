@@ -13,7 +13,6 @@ SHARED = {
         "errors",
         "folders",
         "jit",
-        "keyfile",
         "lists",
         "memory",
         "names",

@@ -14,14 +14,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import OutputError, SigningError
-from shoal.keyfile import read_key_file
+from shoal.folders import private_folder
+from shoal.publishing.files import PUBLIC, write_json
+from shoal.publishing.manifest import manifest_path
+from shoal.regular import open_regular
+from shoal.switch import switch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-__all__ = ["PASSPHRASE", "SigningKey", "make_key", "signing_key"]
+__all__ = ["PASSPHRASE", "SigningKey", "make_key", "replace_manifest", "signing_key"]
+
+_MOST = 1 << 16  # bytes of a key file
 
 PASSPHRASE = "SHOAL_SIGN_PASSPHRASE"  # noqa: S105  the variable that holds it
 _TITLE = b"shoal manifest v1\n"
@@ -46,7 +52,7 @@ class SigningKey:
         wrong, or the key is not encrypted and others can read it.
         """
         path = Path(path)
-        text, state = read_key_file(path, "the key", SigningError)
+        text, shared = _read(path)
         try:
             from cryptography.exceptions import UnsupportedAlgorithm
             from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -56,7 +62,7 @@ class SigningKey:
         encrypted = b"BEGIN ENCRYPTED PRIVATE KEY" in text
         if not encrypted and b"BEGIN PRIVATE KEY" not in text:
             raise SigningError(f"{path.name} is no private key in PEM (PKCS 8); {_HOW}")
-        if not encrypted and state.st_mode & 0o077:
+        if not encrypted and shared:
             raise SigningError(f"others can read the key in {path.name}: chmod 600 it, or encrypt it")
         secret = _passphrase(passphrase, ask, path) if encrypted else None
         try:
@@ -128,6 +134,29 @@ def _write_new(path: Path, text: bytes, mode: int) -> None:
         raise OutputError(f"{path.name} is there already; a key is never overwritten") from None
     except OSError as error:
         raise OutputError(f"{path.name} can't be written ({error.strerror or 'I/O error'})") from None
+
+
+def replace_manifest(path: Path, manifest: dict[str, Any]) -> None:
+    """Put a manifest beside a published data file, in place of the one that is there; raises OutputError.
+
+    The caller has claimed both files (`shoal.folders.claimed`).
+    """
+    beside = manifest_path(path)
+    with private_folder(path.parent) as folder:
+        write_json(folder / beside.name, manifest, PUBLIC)
+        switch([(folder / beside.name, beside)], overwrite=True)
+
+
+def _read(path: Path) -> tuple[bytes, bool]:
+    """Return the content of a key file, and whether others may do anything with it."""
+    try:
+        with open_regular(path) as file:
+            text, shared = file.read(_MOST + 1), bool(os.fstat(file.fileno()).st_mode & 0o077)
+    except (OSError, ValueError) as error:
+        raise SigningError(f"{path.name}: the key can't be read ({getattr(error, 'strerror', 'no file')})") from None
+    if len(text) > _MOST:
+        raise SigningError(f"{path.name} is too large for a key; is it another file?")
+    return text, shared
 
 
 def _passphrase(given: str | None, ask: Callable[[], str] | None, path: Path) -> bytes:

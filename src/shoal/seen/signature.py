@@ -16,13 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import CannotCheck
-from shoal.keyfile import read_key_file
+from shoal.regular import read_regular
 
 __all__ = ["ALGORITHM", "PublicKey", "Signature", "is_signed_by", "read_public_key", "require_library", "signature_of"]
 
 ALGORITHM = "ed25519"
 _TITLE = b"shoal manifest v1\n"
 _KEY, _VALUE = 32, 64  # bytes
+_MOST = 1 << 16  # bytes of a file with a public key
 _PEM = b"-----BEGIN PUBLIC KEY-----", b"-----END PUBLIC KEY-----"
 _DER = bytes.fromhex("302a300506032b6570032100")  # SubjectPublicKeyInfo of Ed25519, up to the key
 _SSH = b"\x00\x00\x00\x0bssh-ed25519\x00\x00\x00\x20"
@@ -72,7 +73,12 @@ def read_public_key(source: str | Path | bytes | PublicKey) -> PublicKey:
         return source
     if isinstance(source, bytes):
         return PublicKey(source)
-    text, _ = read_key_file(Path(source), "the public key", CannotCheck)
+    path = Path(source)
+    try:
+        text = read_regular(path, _MOST)
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", "no file")
+        raise CannotCheck(f"{path.name}: the public key can't be read ({why})") from None
     if b"PRIVATE KEY" in text:
         raise CannotCheck(
             "this is a private key, which nobody else may have; its public key is made by: openssl pkey -in KEY -pubout"

@@ -7,7 +7,7 @@ screening, search of boxes and reading of manifests and audits. What it shares w
 - the parser of input files: `reading.options`, `reading.parts`, `reading.times`, `reading.days` (days that are moved
   to one start), `reading.spill` (files of numbers that do not fit into memory) and what these use of `reading`;
 - the data types: `claim`, `frame`, `layouts`, `release`, `traces`, `trajectories`;
-- tools that know nothing of releases: `arrow`, `errors`, `folders`, `jit`, `keyfile`, `lists`, `memory`, `names`,
+- tools that know nothing of releases: `arrow`, `errors`, `folders`, `jit`, `lists`, `memory`, `names`,
   `notebook`, `parallel`, `regular`, `run`, `units`; and `switch`, which finishes an interrupted publication before a
   release is opened;
 - what fetches a release from an address: `stores.addresses`, `stores.postgres`, `stores.objects`, and
