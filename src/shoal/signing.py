@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from shoal.errors import AlreadyExists, NotVerified, SettingsError
 from shoal.folders import claimed
@@ -13,10 +12,8 @@ from shoal.seen.findings import Findings
 from shoal.seen.opened import open_release
 from shoal.seen.signature import PublicKey
 from shoal.stores.addresses import address_of
-from shoal.verifier.signed import check_signature, check_unchanged, verify_signature
-
-if TYPE_CHECKING:
-    from shoal.verifier import Verdict
+from shoal.verifier.signed import check_signature, check_unchanged
+from shoal.verifier.verdict import Verdict
 
 __all__ = ["PASSPHRASE", "SigningKey", "new_key", "sign"]
 
@@ -30,7 +27,7 @@ def sign(release: str | Path, key: str | Path | SigningKey, *, overwrite: bool =
     Guarantee: the data file stays as it is. If the function raises, the old manifest is in place. Raises NotVerified if
     the file is not the one that its manifest describes, AlreadyExists if it is signed already, CannotCheck,
     OutputError or SigningError.
-    Cost: reads the file twice, to hash it.
+    Cost: the file is read once, to hash it.
 
     >>> sign("release.parquet", "nowhere.pem")
     Traceback (most recent call last):
@@ -41,15 +38,20 @@ def sign(release: str | Path, key: str | Path | SigningKey, *, overwrite: bool =
         raise SettingsError("only the manifest of a file can be signed; name a file")
     path = Path(release)
     with claimed([path, manifest_path(path)]):
-        findings, seen = Findings(), open_release(path)
-        check_signature(findings, seen, None)
-        check_unchanged(findings, seen)
-        if findings.failures or not findings.checked:
-            raise NotVerified(f"{path.name} was not signed: {' '.join(findings.messages)}")
+        before, findings, seen = Findings(), Findings(), open_release(path)
+        check_signature(before, seen.manifest, None)
+        claim = check_unchanged(findings, seen)
+        if before.failures or findings.failures or not findings.checked:
+            raise NotVerified(f"{path.name} was not signed: {' '.join(before.problems + findings.messages)}")
         if "signature" in seen.manifest and not overwrite:
             raise AlreadyExists(f"{path.name} is signed already; give `overwrite` to replace the signature")
-        replace_manifest(path, key.sign(seen.manifest))
-        return verify_signature(path, key.public)
+        signed = key.sign(seen.manifest)
+        check_signature(findings, signed, PublicKey(key.public))
+        if findings.failures:
+            raise NotVerified(f"{path.name} was not signed: {' '.join(findings.problems)}")
+        replace_manifest(path, signed)
+    findings.skip("claim")
+    return Verdict.of(findings, claim)
 
 
 def new_key(path: Path, passphrase: str | None = None) -> str:

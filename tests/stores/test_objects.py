@@ -5,6 +5,7 @@ import gzip
 import json
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 import shoal
 from shoal.errors import AlreadyExists, CannotCheck, InputError, OutputError, SettingsError, UnreadableFile
@@ -132,6 +133,15 @@ def test_a_release_goes_to_a_bucket_and_is_read_from_there(one_day, bucket, tmp_
         assert bucket.get(f"out/{name}") != before
         assert bucket.keys() == [f"out/{name}", f"out/{name}.manifest.json"]
         run("verify", one_day, target, "--k", 2, check=0)
+
+
+def test_a_signed_release_in_a_bucket_is_checked_there(one_day, bucket):
+    key = shoal.SigningKey(Ed25519PrivateKey.generate())
+    shoal.publish(one_day, bucket.address("r.parquet"), shoal.KScale(k=2), sign=key)
+    assert shoal.verify_signature(bucket.address("r.parquet"), key.public).ok
+    manifest = json.loads(bucket.get("r.parquet.manifest.json"))
+    bucket.put("r.parquet.manifest.json", json.dumps({**manifest, "signature": None}).encode())
+    assert shoal.verify_signature(bucket.address("r.parquet"), key.public).codes == ("signature/malformed",)
 
 
 def test_data_that_was_changed_in_the_bucket_does_not_verify(one_day, bucket):

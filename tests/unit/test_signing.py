@@ -4,6 +4,7 @@ import base64
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -28,6 +29,7 @@ from shoal.publishing.stage import Staged
 from shoal.seen import signature as seen
 from shoal.seen.signature import PublicKey, read_public_key
 from shoal.signing import new_key
+from tests.forked import TOUCH, forked
 from tests.oracle import ed25519 as oracle
 
 SECRET = bytes(range(32))
@@ -596,7 +598,7 @@ from shoal.seen.findings import Findings
 from shoal.seen.opened import open_release
 from shoal.verifier.signed import check_signature
 findings = Findings()
-check_signature(findings, open_release(release), None)
+check_signature(findings, open_release(release).manifest, None)
 print(findings.found[0].code, findings.failures)
 """
 
@@ -620,3 +622,30 @@ def test_the_library_is_imported_only_when_it_is_used():
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+# Kills
+
+
+@pytest.mark.parametrize("step", [6, pytest.param(1, marks=pytest.mark.slow)])
+def test_a_kill_at_any_moment_leaves_a_whole_release(unsigned, key_file, step):
+    """The manifest is the one without the signature or the signed one; the next command removes what is left over."""
+    plain = unsigned.with_name(BESIDE).read_bytes()
+    signed = 0
+    for touch in range(1, 100, step):
+        unsigned.with_name(BESIDE).write_bytes(plain)
+        command = ["sign", unsigned, "--key", key_file(pem())]
+        code, _, said = forked(TOUCH, unsigned.parent, int(signal.SIGKILL), touch, 0, *command)
+        if code == 0:
+            break
+        assert code == -signal.SIGKILL, said
+        manifest = manifest_of(unsigned)
+        if "signature" in manifest:
+            assert shoal.verify_signature(unsigned, OURS.public).ok
+        else:
+            assert unsigned.with_name(BESIDE).read_bytes() == plain
+        shoal.sign(unsigned, OURS, overwrite=True)
+        signed += "signature" in manifest
+        assert sorted(path.name for path in unsigned.parent.iterdir()) == ["key.pem", NAME, BESIDE]
+    assert touch > 15
+    assert signed > 0 or step > 1

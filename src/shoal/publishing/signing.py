@@ -127,6 +127,7 @@ def make_key(path: Path, passphrase: str | None = None) -> SigningKey:
 def _write_new(path: Path, text: bytes, mode: int) -> None:
     try:
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+            os.fchmod(file.fileno(), mode)  # whatever the umask
             file.write(text)
             file.flush()
             os.fsync(file.fileno())

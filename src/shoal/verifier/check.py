@@ -100,7 +100,7 @@ def verify(
         suppressed=suppressed,
         max_suppressed=max_suppressed,
         exact=exact,
-        public_key=given_key(public_key),
+        public_key=given_key(public_key, release),
     )
     chosen = _reading(options, reading)
     with brought(release, run) as at_hand:
@@ -115,7 +115,7 @@ def _verdict(release: Path | Release, given: Given, asked: Asked, recorded: Reco
     recorded.note(findings)
     subject = _SUBJECTS[seen.layout]
     subject.refuse(given, asked)
-    check_signature(findings, seen, asked.public_key)
+    check_signature(findings, seen.manifest, asked.public_key)
     with run.stage("reading the release"):
         opened = open_stated(findings, seen, subject, given, run=run)
     if opened is None:

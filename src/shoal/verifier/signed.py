@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.claim import Claim
 from shoal.errors import CannotCheck, SettingsError
+from shoal.release import Release
 from shoal.run import LOCAL, Run
 from shoal.seen.findings import Findings
 from shoal.seen.header import read_header
@@ -32,35 +33,38 @@ def verify_signature(release: str | Path, public_key: str | Path | bytes, *, run
     Output: a `Verdict`; CannotCheck if the key or the release can't be read, or the extra `sign` is not installed.
     Guarantee: `ok` only if the manifest is signed with that key, and the file is the one that it describes.
     Whether the claim holds is not checked: that needs the original (`verify`). So `shown` is None.
-    Cost: reads the file once, to hash it.
+    Cost: the file is read once, to hash it.
 
     >>> verify_signature("release.parquet", "nowhere.pub")
     Traceback (most recent call last):
     shoal.errors.CannotCheck: nowhere.pub: the public key can't be read (No such file or directory)
     """
-    key = given_key(public_key)
+    key = given_key(public_key, release)
     with brought(release, run) as at_hand:
         findings, seen = Findings(), open_release(at_hand)
-        check_signature(findings, seen, key)
+        check_signature(findings, seen.manifest, key)
         claim = check_unchanged(findings, seen)
     findings.skip("claim")
     return Verdict.of(findings, claim)
 
 
-def given_key(public_key: str | Path | bytes | None) -> PublicKey | None:
-    """Return the public key that the caller gives; raises CannotCheck if it, or the library to use it, is missing."""
+def given_key(public_key: str | Path | bytes | None, release: str | Path | Release) -> PublicKey | None:
+    """Return the public key that the caller gives for a release.
+
+    Raises CannotCheck if the key, or the library to use it, is missing, and SettingsError for a release in memory.
+    """
     if public_key is None:
         return None
+    if isinstance(release, Release):
+        raise SettingsError("`public_key` is about the manifest of a file; this release is in memory")
     key = read_public_key(public_key)
     require_library()
     return key
 
 
-def check_signature(findings: Findings, seen: SeenRelease, key: PublicKey | None) -> None:
-    """Check the signature in the manifest: that it is by this key; without a key, that it is one of this manifest."""
-    if seen.file is None and key is not None:
-        raise SettingsError("`public_key` is about the manifest of a file; this release is in memory")
-    signature = signature_of(seen.manifest)
+def check_signature(findings: Findings, manifest: Any, key: PublicKey | None) -> None:
+    """Check the signature in a manifest: that it is by this key; without a key, that it is one of this manifest."""
+    signature = signature_of(manifest)
     if signature is None:
         if key is not None:
             findings.fail("signature/missing")
@@ -73,7 +77,7 @@ def check_signature(findings: Findings, seen: SeenRelease, key: PublicKey | None
         findings.fail("signature/other-key", fingerprint=fingerprint)
         return
     try:
-        right = is_signed_by(seen.manifest, signature)
+        right = is_signed_by(manifest, signature)
     except CannotCheck:
         findings.note("signature-unread", fingerprint=fingerprint)
         return
