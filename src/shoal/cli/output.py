@@ -13,6 +13,7 @@ import select
 import shutil
 import sys
 import unicodedata
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -93,7 +94,8 @@ def _without_marks(character: str) -> str:
 
 
 def to_standard_error(line: str) -> None:
-    """Write a line to standard error, if there is one."""
+    """Write a line to standard error, if there is one that can be written to."""
     if sys.stderr is not None:
-        sys.stderr.write(line + "\n")
-        sys.stderr.flush()
+        with suppress(OSError, ValueError):
+            sys.stderr.write(line + "\n")
+            sys.stderr.flush()
