@@ -4,9 +4,9 @@ The verifier opens everything through `seen`, and neither package uses the code 
 of `methods`, `search`, `kernels`, `merge`, `measure` or `publishing`. It has its own grid, projection, de-duplication,
 screening, search of boxes and reading of manifests and audits. What it shares with the makers:
 
-- the parser of input files, which `seen.witness` checks with another one (it shares the names of rules and the reading
-  options): `reading.options`, `reading.parts`, `reading.times`, `reading.days` (days that are moved
-  to one start), `reading.spill` (files of numbers that do not fit into memory) and what these use of `reading`;
+- the parser of input files: `reading.options`, `reading.parts`, `reading.times`, `reading.days` (days that are moved
+  to one start), `reading.spill` (files of numbers that do not fit into memory) and what these use of `reading`. The
+  witness in `seen` reads the files again with another parser, and takes only options and the account from this one;
 - the data types: `claim`, `frame`, `layouts`, `release`, `traces`, `trajectories`;
 - tools that know nothing of releases: `arrow`, `errors`, `folders`, `jit`, `lists`, `memory`, `names`,
   `notebook`, `parallel`, `regular`, `run`, `units`; and `switch`, which finishes an interrupted publication before a
