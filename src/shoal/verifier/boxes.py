@@ -119,6 +119,7 @@ class BoxSubject(Subject[Catalogue]):
         yield "checking records and members", self._check_records
         yield "counting who hides whom", self._check_claim
         yield "looking for leaks", self._check_file
+        yield "comparing the bytes of the file", self.check_bytes
 
     def _check_records(self) -> None:
         check_boxes(self.findings, self.opened.records)

@@ -120,6 +120,7 @@ class PointSubject(Subject[PointScan]):
         """Return the steps: the file, then owners and the claim."""
         yield "looking for leaks", self._check_file
         yield "checking records and owners", self._check_owners
+        yield "comparing the bytes of the file", self.check_bytes
 
     def _check_file(self) -> None:
         """Check values, numbers and counts; records in memory have no numbers yet."""

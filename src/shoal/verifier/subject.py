@@ -10,6 +10,7 @@ from shoal.seen.header import read_header
 from shoal.verifier.header import check_header
 from shoal.verifier.integrity import check_manifest, rounding
 from shoal.verifier.leaks import check_metadata
+from shoal.verifier.rewritten import check_rewritten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -118,6 +119,12 @@ class Subject(ABC, Generic[R]):
     @abstractmethod
     def steps(self) -> Iterator[tuple[str, Callable[[], None]]]:
         """Return the steps of the check, each with its name, in order."""
+
+    def check_bytes(self) -> None:
+        """Check that a Parquet file of shoal holds nothing besides what was read, unless it is known to leak."""
+        file = self.opened.file
+        if file is not None and file.parquet is not None and self.opened.own and "leaks" not in self.findings.failures:
+            check_rewritten(self.findings, file)
 
     @abstractmethod
     def note_result(self) -> None:
