@@ -21,7 +21,7 @@ QUICK := tests/cli/test_commands.py tests/cli/test_startup.py tests/house/test_p
   tests/unit/test_reading_read.py tests/unit/test_reading_times.py tests/unit/test_publishing_write.py \
   tests/unit/test_methods_kscale.py tests/unit/test_verifier_check.py
 
-.PHONY: demo test test-all test-lowest test-newest lint bench docs flags dist image clean
+.PHONY: demo test test-all faults kills test-lowest test-newest lint bench docs flags dist image clean
 .DEFAULT_GOAL := demo
 
 $(BIN)/uv:
@@ -64,6 +64,13 @@ $(VENV)-%/.test: pyproject.toml $(BIN)/uv
 	$(BIN)/uv venv --quiet --clear --python "$$($(WITH) -c 'import sys; print(sys.executable)')" $(VENV)-$*
 	$(BIN)/uv pip install --quiet --python $(VENV)-$*/bin/python $(FROM) --group test --editable .
 	@touch $@
+
+# Every system call of publishing fails or is killed; runs are killed at random moments. Writes docs/reliability.md.
+faults: $(VENV)/.test
+	$(BIN)/python tests/faults/matrix.py
+
+kills: $(VENV)/.test
+	$(BIN)/python tests/faults/kills.py
 
 lint: $(VENV)/.test $(VENV)/.lint
 	$(BIN)/ruff check .

@@ -15,7 +15,6 @@ from shoal import switch as switches
 from shoal.errors import AlreadyExists, OutputError
 from shoal.folders import private_folder, refuse_existing
 from shoal.switch import mend, switch
-from tests.forked import COMMAND, TOUCH, forked
 from tests.publishing import written
 
 STOP = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -349,27 +348,3 @@ def test_reading_a_release_finishes_what_was_interrupted_and_says_so(releases, t
     assert shoal.verify(people, tmp_path / "r.parquet", audit=tmp_path / "a.parquet").ok
     files = ["a.parquet", "r.parquet", "r.parquet.manifest.json", "r.parquet.run.json"]
     assert sorted(path.name for path in tmp_path.iterdir()) == files
-
-
-@pytest.mark.slow
-def test_two_hundred_kills_of_an_overwrite(tmp_path):
-    """200 SIGKILLs at random moments of `anonymize --overwrite`: always the old or the new release, whole."""
-    import random
-
-    events = tmp_path / "events.parquet"
-    shoal.synthesize(events, users=60, scene="town", days=1, seed=3)
-    folder = tmp_path / "out"
-    folder.mkdir()
-    audit, draw, ended, changed, before = folder / "a.parquet", random.Random(1), [], 0, 2
-    publish = ["anonymize", events, folder / "r.parquet", "--audit", audit, "--overwrite", "--quiet", "--k"]
-    assert forked(COMMAND, *publish, before)[0] == 0
-    for n in range(200):
-        k = draw.choice([k for k in (2, 3, 4) if k != before])
-        moment = int(signal.SIGKILL), draw.randint(1, 80), draw.choice([0, draw.uniform(0, 0.02)])
-        ended.append(forked(TOUCH, folder, *moment, *publish, k)[0])
-        verdict = shoal.verify(events, folder / "r.parquet", audit=audit)
-        assert verdict.ok, (n, moment, verdict.messages)
-        assert verdict.claim.k in (before, k), (n, moment)
-        changed, before = changed + (verdict.claim.k != before), verdict.claim.k
-    assert set(ended) == {0, -signal.SIGKILL}
-    assert ended.count(0) < changed < 200  # some were killed before the switch, some in it or after it

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal.errors import SettingsError
+from shoal.errors import OutputError, SettingsError
 from shoal.folders import claimed, private_folder, refuse_existing, require_different
 from shoal.interrupt import undisturbed
 from shoal.lists import offsets_of
@@ -208,7 +208,7 @@ def stage(
         raise SettingsError("this release was read from a file: who is in which record is not known")
     numbers = numbered(_compacted(release) if outputs.compact else release, seed)
     audit = audit_table(numbers.release, numbers.members())
-    with ExitStack() as folders:
+    with _typed_errors(), ExitStack() as folders:
         target = folders.enter_context(open_target(outputs))
         parents = dict.fromkeys(path.parent for path in [outputs.path, *outputs.files])
         private = {parent: folders.enter_context(private_folder(parent)) for parent in parents}
@@ -231,6 +231,15 @@ def stage(
         shown = [outputs.path, manifest_path(outputs.path)]  # the manifest last
         moved = [(new[path], path) for path in sorted(outputs.files, key=lambda path: path in shown)]
         yield Staged(numbers, audit, held, moved, target, overwrite=outputs.overwrite)
+
+
+@contextmanager
+def _typed_errors() -> Iterator[None]:
+    """Raise OutputError for an error of the system, e.g. when a staged file is read again. Publishing has its own."""
+    try:
+        yield
+    except OSError as error:
+        raise OutputError(f"a staged file is lost ({error.strerror or 'I/O error'}); nothing was published") from None
 
 
 def refuse_form(outputs: Outputs, claim: Claim, crs: str | None) -> None:
