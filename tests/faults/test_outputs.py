@@ -1,7 +1,9 @@
 """Outputs belong to one run at a time, are different files, and nothing of anybody else is ever removed."""
 
+import json
 import os
 import signal
+import stat
 import time
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from shoal.errors import AlreadyExists, OutputError, SettingsError
 from shoal.folders import claimed, drop_kept, kept_folder, private_folder, require_different
 from shoal.pipeline import publish
 from shoal.switch import mend
+from tests.forked import COMMAND, Forked
 from tests.publishing import dead_folder
 
 DIGITS = "0123456789abcdef" * 2
@@ -183,6 +186,37 @@ def test_a_claim_ends_with_its_run(tmp_path):
 def test_other_outputs_of_one_folder_are_free(tmp_path):
     with claimed([tmp_path / "a"]), claimed([tmp_path / "b"]):
         pass
+
+
+def test_several_overwrites_at_once(one_day, tmp_path):
+    """Each publishes all of its files, or fails at once; what is left is all of one run."""
+    files = [tmp_path / "r.parquet", "--audit", tmp_path / "a.parquet", "--ledger", tmp_path / "book"]
+    publish(one_day, tmp_path / "r.parquet", shoal.Shoal(k=2))
+    how = ["--allow-overlap", "--overwrite", "--quiet"]
+    runs = [Forked(COMMAND, "anonymize", one_day, *files, "--k", k, *how) for k in (2, 3, 4)]
+    ended = [run.end() for run in runs]
+    assert 0 in {code for code, _, _ in ended}
+    assert all(code == 0 or (code == 2 and "another run is using" in said) for code, _, said in ended), ended
+    assert shoal.verify(one_day, tmp_path / "r.parquet", audit=tmp_path / "a.parquet").ok
+    (digest,) = json.loads((tmp_path / "r.parquet.manifest.json").read_text())["files"].values()
+    known = json.loads((tmp_path / "book").read_bytes().split(b"\n")[1])["releases"]
+    assert known[-1]["sha256"] == digest
+    assert len(known) == [code for code, _, _ in ended].count(0)
+    assert json.loads((tmp_path / "r.parquet.run.json").read_text())["files"] == {"r.parquet": digest}
+
+
+@pytest.mark.parametrize("mask", [0o000, 0o077, 0o777])
+def test_whatever_the_umask(one_day, tmp_path, mask):
+    """The owner can read and write everything, and nobody else what is private."""
+    before = os.umask(mask)
+    try:
+        publish(one_day, tmp_path / "r.parquet", shoal.Shoal(k=2), audit=tmp_path / "a.parquet", ledger=tmp_path / "b")
+    finally:
+        os.umask(before)
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
+    private = {"a.parquet": 0o600, "r.parquet.run.json": 0o600, "b": 0o600}
+    public = 0o644 & ~mask | 0o600
+    assert modes == private | {"r.parquet": public, "r.parquet.manifest.json": public}
 
 
 # One file is not another

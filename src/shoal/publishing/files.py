@@ -66,6 +66,7 @@ def _new_file(path: Path, mode: int) -> Iterator[BinaryIO]:
     """Open a new file that is synced to the disk when the block ends; raises OutputError for I/O errors."""
     try:
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+            os.fchmod(file.fileno(), os.fstat(file.fileno()).st_mode & 0o777 | 0o600)  # whatever the umask took
             yield file
             file.flush()
             os.fsync(file.fileno())
