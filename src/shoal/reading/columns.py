@@ -25,6 +25,7 @@ __all__ = [
     "number_of",
     "numbered",
     "printable",
+    "told_names",
 ]
 
 # Names people use, best first: the first tier with a match wins, two matches in one tier are ambiguous.
@@ -90,6 +91,7 @@ _CELL_FILE = {
 }
 _UNIT = re.compile(r".*[_(\[ ](ms|s)[)\]]?", re.IGNORECASE)
 _PLACES = (("lat", "lng"), ("geometry",), ("x", "y"), ("h3",), ("geohash",), ("cell",))
+_SOME = "(a column)"
 _PLAIN = re.compile(r"#\d{1,5}|@file|@folder|(?:# ?)?[^\W\d][\w .()/:#-]{0,39}")
 _DATA = re.compile(r"\s*[+-]?[\d.][\d.,:eETZ/+ -]*", re.ASCII)
 _NUMBER = re.compile(r"#?([1-9]\d{0,4})")
@@ -253,15 +255,18 @@ class _Wanted:
         unclear |= {role for _, roles in self.missing for role in roles}
         said = [f"can't find {_listed([what for what, _ in self.missing])}"] if self.missing else []
         for role, hits in self.several:
-            ways = " or ".join(f'`columns="{role}={one}"`' for one in _shown(hits, 4)[:4])
-            said.append(f"several columns could be the {role}: {', '.join(_shown(hits))}; say which: {ways}")
+            ways = " or ".join(f'`columns="{role}={one}"`' for one in told_names(hits, 4, among=self.names)[:4])
+            told = ", ".join(told_names(hits, among=self.names))
+            said.append(f"several columns could be the {role}: {told}; say which: {ways}")
         if self.missing:
             roles = [
                 *self.found,
                 *(role for role in ("user", "time", "lat", "lng") if role in unclear - set(self.found)),
             ]
             typed = ",".join(f"{role}={'…' if role in unclear else printable(self.found[role])}" for role in roles)
-            said.append(f'the columns are: {", ".join(_shown(self.names))}; name them one by one: `columns="{typed}"`')
+            said.append(
+                f'the columns are: {", ".join(told_names(self.names))}; name them one by one: `columns="{typed}"`'
+            )
         if any("time" in roles for _, roles in self.missing):
             said.append('if date and time are in two columns: `columns="date=…,time=…"`')
         if any("user" in roles for _, roles in self.missing):
@@ -284,7 +289,9 @@ def find_cell_columns(names: Sequence[str], where: str) -> dict[str, str]:
     for role, tiers in _CELL_FILE.items():
         hits = _hits(tiers, list(dict.fromkeys(names)))
         if len(hits) > 1:
-            raise ColumnsNotFound(f"{where}: several columns could be the {role}: {', '.join(_shown(hits))}; keep one")
+            raise ColumnsNotFound(
+                f"{where}: several columns could be the {role}: {', '.join(told_names(hits, among=names))}; keep one"
+            )
         found[role] = hits[0] if hits else None
     _refuse_twice({role: name for role, name in found.items() if name is not None}, names, where)
     if missing := [role for role, name in found.items() if name is None]:
@@ -310,7 +317,7 @@ def _exact(name: str, names: Sequence[str], role: str, where: str) -> str:
     if any(_DATA.fullmatch(n) for n in names):
         raise _no_header(where)
     raise ColumnsNotFound(
-        f"{where}: can't find the column given for {role}; the columns are: {', '.join(_shown(names))}; "
+        f"{where}: can't find the column given for {role}; the columns are: {', '.join(told_names(names))}; "
         f'name one of them: `columns="{role}=…"`'
     )
 
@@ -391,8 +398,21 @@ def _listed(parts: Sequence[str]) -> str:
     return " and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else parts[0]
 
 
-def _shown(names: Sequence[str], most: int = 20) -> list[str]:
-    return [*map(printable, names[:most]), *([f"and {len(names) - most} more"] if len(names) > most else [])]
+def told_names(names: Sequence[str], most: int = 20, *, among: Sequence[str] | None = None) -> list[str]:
+    """Return some names as a message may tell them.
+
+    If one of all names (`among`) looks like none, the line of names may hold data. Then only usual names are told.
+
+    >>> told_names(["uid", "weather"]), told_names(["uid", "weather", "39.9"])
+    (['uid', 'weather'], ['uid', '(a column)', '(a column)'])
+    """
+    doubtful = not all(_PLAIN.fullmatch(name) for name in among or names if name)
+    told = [printable(name) if not doubtful or _is_usual(name) else _SOME for name in names[:most]]
+    return [*told, *([f"and {len(names) - most} more"] if len(names) > most else [])]
+
+
+def _is_usual(name: str) -> bool:
+    return means(name, *_TIERS) or user_of([name])[0] is not None
 
 
 def means(name: str, *roles: str) -> bool:
@@ -410,4 +430,4 @@ def printable(name: str) -> str:
     >>> printable("lat"), printable("39.9")
     ('lat', '(a column)')
     """
-    return name if _PLAIN.fullmatch(name) else "(a column)"
+    return name if _PLAIN.fullmatch(name) else _SOME

@@ -30,7 +30,7 @@ from shoal.reading.account import (
     Account,
 )
 from shoal.reading.arrivals import Arrivals, arrivals
-from shoal.reading.columns import printable
+from shoal.reading.columns import printable, told_names
 from shoal.reading.engine import batches, open_engine
 from shoal.reading.geometry import geo_of_schema
 from shoal.reading.limits import check_width
@@ -364,7 +364,7 @@ def _account(tally: _Tally, parsed: Parsed, options: ReadOptions) -> Account:
         notes.append(f"x and y were read as numbers of cells of {options.cell} m, without geography (no CRS given)")
     notes += places_notes(parsed)
     if parsed.ignored:
-        notes.append(f"ignored columns: {', '.join(map(printable, parsed.ignored[:20]))}")
+        notes.append(f"ignored columns: {', '.join(told_names(parsed.ignored))}")
     columns = {role: printable(name) for role, name in parsed.columns.of.items()}
     return Account(int(tally.codes.sum()), dropped, {}, int(tally.codes[KEPT]), columns, notes=tuple(notes))
 
