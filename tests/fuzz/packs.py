@@ -98,7 +98,7 @@ def draw_pack(draw: Random) -> Case:
     else:
         name, data = "a.xlsx", _sheet(draw)
     if draw.random() < 0.45:
-        data = any_bytes(draw, data, 3)
+        data = any_bytes(draw, data, 3) if draw.random() < 0.95 else draw.randbytes(draw.randrange(200))
     return Case({name: data}, options(draw))
 
 

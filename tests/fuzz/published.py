@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import shoal
+from shoal.seen.recorded import recorded_reading
 from tests.fuzz.case import Broken, Case, Kind, run_in
 from tests.fuzz.honest import audit_doubts, doubts, honest
 from tests.fuzz.mutate import EDGES, KEYS, TEXTS, any_bytes, as_json, lines, near, tree
@@ -262,6 +263,32 @@ def _either(draw: Random) -> Case:
     return draw_release_text(draw) if draw.random() < 0.2 else draw_release(draw)
 
 
+_RUN_RECORD = {
+    "shoal": "0.1.0",
+    "method": "shoal",
+    "seconds": 1.5,
+    "read": {"tz": "Africa/Dakar", "cell": 500, "columns": {"user": "uid"}, "bbox": [-18, 12, -11, 17], "strict": True},
+}
+
+
+def draw_record(draw: Random) -> Case:
+    was = honest()["groups"]
+    record = {**_RUN_RECORD, "files": was.manifest["files"]}
+    name = f"{was.first}.run.json"
+    if draw.random() < 0.7:
+        record["read"] = tree(draw, record["read"])
+    else:
+        record = tree(draw, record)
+    return Case({**was.files, name: as_json(draw, record)})
+
+
+def act_record(case: Case, folder: Path) -> Any:
+    """Take reading options from a damaged run record."""
+    recorded = recorded_reading(folder / "events.csv", folder / "r.parquet", None, audit=folder / "audit.parquet")
+    return recorded.said()
+
+
 RELEASE = Kind("release", _either, act_release)
 MANIFEST = Kind("manifest", draw_manifest, act_release)
 AUDIT = Kind("audit", draw_audit, act_audit)
+RECORD = Kind("record", draw_record, act_record)

@@ -119,6 +119,8 @@ def degrees(draw: Random, usual: str) -> str:
 
 def row(draw: Random) -> dict[str, str]:
     """Return the cells of one event, mostly sound."""
+    if draw.random() < 0.03:
+        return {role: "".join(map(chr, draw.choices(range(1, 0xD7FF), k=draw.randrange(12)))) for role in NAMES}
     note = draw.choice(("x", "", CANARY, f"POINT({LNG} {LAT})", "8931aa5a127ffff", "wx4g0ec1", *TEXTS))
     return {
         "user": user(draw),

@@ -50,6 +50,8 @@ def draw_text(draw: Random) -> Case:
         data = any_bytes(draw, data, 2)
     if draw.random() < 0.15:
         data = lines(draw, data)
+    if draw.random() < 0.02:
+        data = draw.randbytes(draw.randrange(200))
     chosen = options(draw)
     name = draw.choice(("a.csv",) * 6 + ("a.tsv", "a.txt", "a.plt"))
     if draw.random() < 0.04:

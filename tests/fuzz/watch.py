@@ -18,7 +18,7 @@ from typing import Any
 
 from tests.fuzz.case import OVER, SECONDS
 
-BLOCK = 2_500  # cases of a process
+BLOCK = 1_000  # cases of a process
 _WALL = 15 * SECONDS  # seconds without processor time until a case counts as hanging
 _POLL = 0.25
 _TICK = os.sysconf("SC_CLK_TCK")
