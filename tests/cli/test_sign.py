@@ -52,6 +52,22 @@ def test_an_encrypted_key_needs_its_passphrase(run, monkeypatch):
     assert "sesame" not in failed.stderr
 
 
+def test_on_a_terminal_the_passphrase_is_asked_for(run, monkeypatch):
+    monkeypatch.setenv(PASSPHRASE, "open sesame")
+    run("sign", "--new-key", "k.pem", check=0)
+    monkeypatch.delenv(PASSPHRASE)
+    monkeypatch.setattr("sys.stdin", type("Terminal", (), {"isatty": lambda _: True})())
+    for answer, said in (("open sesame", "can't be read"), ("open", "is wrong"), (EOFError(), PASSPHRASE)):
+
+        def answered(_, answer=answer):
+            if isinstance(answer, EOFError):
+                raise answer
+            return answer
+
+        monkeypatch.setattr("shoal.cli.sign.getpass", answered)
+        assert said in run("sign", "nowhere.parquet", "--key", "k.pem", check=2).stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [

@@ -249,6 +249,10 @@ ATTACKS = {
         lambda manifest, _: small_order(manifest, oracle.P + 1),
         "signature/malformed",
     ),
+    "lists in each other, deeply": (
+        lambda manifest, _: json.dumps({**manifest, "counts": json.loads("[" * 900 + "]" * 900)}),
+        "signature/wrong",
+    ),
     "repeated key": (
         lambda manifest, _: json.dumps(manifest, indent=2).replace('"seeded"', '"seeded": true,\n  "seeded"') + "\n",
         "integrity/malformed",
@@ -472,6 +476,22 @@ def test_a_new_key_signs(tmp_path, passphrase):
     assert (b"ENCRYPTED" in path.read_bytes()) == (passphrase is not None)
     assert SigningKey.read(path, passphrase).public == public.raw
     assert fingerprint == public.fingerprint
+
+
+def test_a_passphrase_that_is_too_long_is_refused(tmp_path):
+    with pytest.raises(SigningError, match="1,023"):
+        new_key(tmp_path / "mine.pem", "x" * 1024)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_new_key_is_its_owners_whatever_the_umask(tmp_path):
+    before = os.umask(0o777)
+    try:
+        new_key(tmp_path / "mine.pem")
+    finally:
+        os.umask(before)
+    modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
+    assert modes == {"mine.pem": 0o600, "mine.pem.pub": 0o644}
 
 
 @pytest.mark.parametrize("there", ["mine.pem", "mine.pem.pub"])

@@ -51,8 +51,13 @@ def key_in(path: Path) -> SigningKey:
     """Return the private key in a file; on a terminal, ask for its passphrase if there is none in the environment."""
     from shoal.signing import SigningKey
 
-    ask = (lambda: getpass(f"Passphrase of {path.name}: ")) if sys.stdin is not None and sys.stdin.isatty() else None
-    return SigningKey.read(path, ask=ask)
+    def ask() -> str:
+        try:
+            return getpass(f"Passphrase of {path.name}: ")
+        except EOFError:
+            return ""
+
+    return SigningKey.read(path, ask=ask if sys.stdin is not None and sys.stdin.isatty() else None)
 
 
 def _make(path: Path, *, as_json: bool) -> int:

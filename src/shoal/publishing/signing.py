@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["PASSPHRASE", "SigningKey", "make_key", "replace_manifest", "signing_key"]
 
 _MOST = 1 << 16  # bytes of a key file
+_LONGEST = 1023  # bytes of a passphrase that the library takes
 
 PASSPHRASE = "SHOAL_SIGN_PASSPHRASE"  # noqa: S105  the variable that holds it
 _TITLE = b"shoal manifest v1\n"
@@ -102,7 +103,7 @@ def signing_key(given: str | Path | SigningKey | None) -> SigningKey | None:
 def make_key(path: Path, passphrase: str | None = None) -> SigningKey:
     """Write a new private key (mode 0600, encrypted with the passphrase if there is one) and `PATH.pub` beside it.
 
-    Raises OutputError if one of the two files is there already, or can't be written.
+    Raises OutputError if one of the two files is there already, or can't be written, and SigningError.
     """
     try:
         from cryptography.hazmat.primitives import serialization
@@ -112,12 +113,15 @@ def make_key(path: Path, passphrase: str | None = None) -> SigningKey:
     key = Ed25519PrivateKey.generate()
     pem, pkcs8 = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
     locked: serialization.KeySerializationEncryption = serialization.NoEncryption()
+    if passphrase and len(os.fsencode(passphrase)) > _LONGEST:
+        raise SigningError(f"a passphrase has at most {_LONGEST:,} bytes")
     if passphrase:
-        locked = serialization.BestAvailableEncryption(passphrase.encode())
+        locked = serialization.BestAvailableEncryption(os.fsencode(passphrase))
     public = key.public_key().public_bytes(pem, serialization.PublicFormat.SubjectPublicKeyInfo)
+    private = key.private_bytes(pem, pkcs8, locked)
     _write_new(path.with_name(f"{path.name}.pub"), public, 0o644)
     try:
-        _write_new(path, key.private_bytes(pem, pkcs8, locked), 0o600)
+        _write_new(path, private, 0o600)
     except OutputError:
         path.with_name(f"{path.name}.pub").unlink()
         raise
