@@ -528,7 +528,9 @@ def broken(manifest):
 def test_the_recipe_signs_what_it_publishes(one_day, tmp_path, monkeypatch):
     moved = []
     publish = Staged.publish
-    monkeypatch.setattr(Staged, "publish", lambda staged: [moved.append(manifest_of(staged.path)), publish(staged)][1])
+    monkeypatch.setattr(
+        Staged, "publish", lambda staged, *more: [moved.append(manifest_of(staged.path)), publish(staged, *more)][1]
+    )
     done = shoal.publish(one_day, tmp_path / NAME, shoal.KScale(k=2), sign=OURS)
     assert "signature" in done.verdict.checked
     assert moved == [manifest_of(tmp_path / NAME)]  # it was signed before it was moved into place
