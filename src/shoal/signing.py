@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from shoal.coredumps import without_core_dumps
 from shoal.errors import AlreadyExists, NotVerified, SettingsError
 from shoal.folders import claimed
 from shoal.publishing.manifest import manifest_path
@@ -18,6 +19,7 @@ from shoal.verifier.verdict import Verdict
 __all__ = ["PASSPHRASE", "SigningKey", "new_key", "sign"]
 
 
+@without_core_dumps()
 def sign(release: str | Path, key: str | Path | SigningKey, *, overwrite: bool = False) -> Verdict:
     """Sign the manifest of a release file, and replace it by the signed one; no original is needed.
 
