@@ -19,7 +19,6 @@ from shoal.verifier import verify
 from tests.releases import (
     FRAME,
     Record,
-    bounds,
     grouped,
     in_memory,
     merge,
@@ -555,11 +554,11 @@ def in_pieces(people, k):
     """Return identical groups whose records have a box for every minute in which a member has a sample."""
     draft = grouped(people, k)
     for record in draft.records:
-        minutes = {}
-        for member in record.members:
-            for sample in samples_of(people, member):
-                minutes.setdefault(sample[0], []).append(sample)
-        record.boxes = [bounds(samples) for _, samples in sorted(minutes.items())]
+        whole = merge(people, record.members)
+        minutes = sorted({sample[0] for member in record.members for sample in samples_of(people, member)})
+        record.boxes = [
+            [minute, minute, *space] for minute in minutes for t0, t1, *space in whole if t0 <= minute <= t1
+        ]
     parameters = {"k": k, "merge": "two-stage"}
     draft.edit_shoal = lambda shoal: {**shoal, "method": "glove", "parameters": parameters}
     return draft
