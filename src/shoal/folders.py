@@ -41,7 +41,7 @@ def claimed(outputs: Iterable[Path]) -> Iterator[None]:
     left in these folders is mended and swept.
     """
     places = {_real(path.parent) / path.name for path in outputs}
-    places |= {_real(place) for place in places if place.is_symlink() and _real(place).parent.is_dir()}
+    places |= {_real(place) for place in places if place.is_symlink() and os.access(_real(place).parent, os.W_OK)}
     for place in places:
         _require_folder(place)
     for parent in {place.parent for place in places}:

@@ -295,6 +295,9 @@ def mend(folder: Path, *, has_turn: bool = False) -> None:
     for one in private_folders(folder):
         if not any(os.path.lexists(one / name) for name in (_JOURNAL, _POINTER)):
             continue
+        if not is_ours(one):
+            _LOG.warning("an interrupted publication was left alone: %s is open to others", one.name)
+            continue
         try:
             _mend(one, folder if has_turn else None)
         except BlockingIOError:
@@ -310,8 +313,8 @@ def _mend(folder: Path, turn: Path | None) -> None:
         _LOG.warning("%s holds files of an interrupted publication; its other folder is missing", folder.name)
     if not (home / _JOURNAL).exists():
         return
-    if not (is_ours(folder) and is_ours(home)):
-        _LOG.warning("an interrupted publication was left alone: %s is open to others", folder.name)
+    if not is_ours(home):
+        _LOG.warning("an interrupted publication was left alone: %s is open to others", home.name)
         return
     if turn is not None and not turn.samefile(home.parent):
         return  # was mended before the turn

@@ -3,9 +3,12 @@
 `python tests/faults/kills.py` kills 1,000 of them and writes the counts into docs/reliability.md.
 """
 
+import os
 import sys
 import tempfile
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -21,7 +24,7 @@ def killed(injector, method, kills, *, seed=1):
     """Kill so many runs of a method, and let others end; yield the question and the answer of each series."""
     draw, done = Random(f"{method} {seed}"), 0
     while done < kills:
-        moments = [(draw.choice(["calls", "time"]), draw.random()) for _ in range(draw.randint(1, 3))]
+        moments = [(draw.choice(["calls", "time"]), draw.random()) for _ in range(draw.randint(1, 5))]
         how = {"before": draw.random() < 0.5, "reader": draw.random() < 0.5}
         told = injector.kills(method, moments, **how)
         done += told["killed"]
@@ -38,19 +41,27 @@ def row(series):
     return [count[name] for name in ("killed", "old", "new", "kept", "lost", "ended", "other")]
 
 
+def counted(library, folder, method):
+    """Kill the runs of a method; return its row of the table."""
+    (folder / method).mkdir()
+    injector = Injector(library, folder / method)
+    series = list(killed(injector, method, KILLS // len(SETTINGS)))
+    injector.close()
+    found = [method, *row(series)]
+    print(*found, [told for told in series if told[1]["wrong"]], flush=True)
+    return found
+
+
 def main():
     library = compiled()
     if library is None:
         sys.exit("there is no C compiler (cc)")
     head = ["method", "killed", "old", "new", "with finished parts", "lost", "ended", "other bytes"]
-    rows = []
-    with tempfile.TemporaryDirectory(dir=in_memory()) as folder:
-        injector = Injector(library, folder)
-        for method in SETTINGS:
-            series = list(killed(injector, method, KILLS // len(SETTINGS)))
-            rows.append([method, *row(series)])
-            print(*rows[-1], [told for told in series if told[1]["wrong"]], flush=True)
-        injector.close()
+    with (
+        tempfile.TemporaryDirectory(dir=in_memory()) as folder,
+        ThreadPoolExecutor(2 * (os.cpu_count() or 1)) as at_once,
+    ):
+        rows = list(at_once.map(partial(counted, library, Path(folder)), SETTINGS))
     rows.append(["**all**", *(sum(column) for column in list(zip(*rows, strict=True))[1:])])
     put("docs/reliability.md", "kills", table(head, rows))
 

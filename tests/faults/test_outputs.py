@@ -58,6 +58,18 @@ def test_a_folder_that_is_not_ours_is_never_touched(tmp_path, name, content, mod
     assert tree(tmp_path) == before
 
 
+@pytest.mark.parametrize("name", ["lock", "switch.at", "switch.json"])
+def test_a_pipe_in_a_folder_of_somebody_else_stops_nobody(tmp_path, name):
+    """Nothing in it is opened before it is known as ours."""
+    theirs = tmp_path / f".shoal-{DIGITS}"
+    theirs.mkdir(mode=0o700)
+    for one in ("lock", "switch.at", "switch.json"):
+        os.mkfifo(theirs / one) if one == name else (theirs / one).write_text("[]")
+    before = tree(tmp_path)
+    swept(tmp_path)
+    assert tree(tmp_path) == before
+
+
 def test_a_link_with_the_name_of_a_private_folder_is_not_followed(tmp_path):
     (tmp_path / "work").mkdir()
     dead = dead_folder(tmp_path / "work")
