@@ -45,7 +45,9 @@ def bring_members(path: Path, folder: Path, name: str) -> list[Brought]:
     try:
         with zipfile.ZipFile(path) as packed:
             inside = [
-                (inner_path(one.filename.replace("\\", "/")), one) for one in packed.infolist() if not one.is_dir()
+                (inner_path(one.filename.replace("\\", "/")), one)
+                for one in packed.infolist()
+                if one.filename and not one.is_dir()
             ]
             data = [inner for inner, _ in inside if is_data(inner.name) and not _hidden(inner)]
             kept = set(without_rare(data))

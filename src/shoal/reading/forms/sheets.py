@@ -87,7 +87,9 @@ def _check_area(path: Path, name: str) -> None:
             try:
                 rows, columns = _last_cell(packed, member)
             except (OSError, EOFError, ValueError, NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error):
-                continue  # the reader refuses it
+                raise UnreadableFile(
+                    f"{name}: not a whole spreadsheet, or it needs a password; save it as CSV"
+                ) from None
             if rows * columns > _MAX_CELLS:
                 raise TooLarge(f"{name}: a sheet of {rows:,} × {columns:,} cells is too large; save it as CSV")
 
