@@ -21,7 +21,7 @@ QUICK := tests/cli/test_commands.py tests/cli/test_startup.py tests/house/test_p
   tests/unit/test_reading_read.py tests/unit/test_reading_times.py tests/unit/test_publishing_write.py \
   tests/unit/test_methods_kscale.py tests/unit/test_verifier_check.py
 
-.PHONY: demo test test-all faults kills test-lowest test-newest lint bench docs flags dist image clean
+.PHONY: demo test test-all faults kills fuzz fuzz-guided test-lowest test-newest lint bench docs flags dist image clean
 .DEFAULT_GOAL := demo
 
 $(BIN)/uv:
@@ -76,6 +76,19 @@ lint: $(VENV)/.test $(VENV)/.lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# Damaged inputs by number, CASES spread over the KINDS (all, unless some are named); the table is written into
+# docs/reliability.md. One case again: .venv/bin/python -m tests.fuzz KIND NUMBER
+CASES ?= 1000000
+JOBS ?= $(shell nproc)
+fuzz: $(VENV)/.test
+	$(BIN)/python -m tests.fuzz --cases $(CASES) $(if $(KINDS),--kinds $(KINDS)) --jobs $(JOBS) --docs
+
+# Guided by coverage, where Atheris can be installed: SECONDS for each target.
+SECONDS ?= 600
+fuzz-guided: $(VENV)/.test $(VENV)/.fuzz
+	for t in header manifest text toml geojson; do \
+	  $(BIN)/python -m tests.fuzz.guided $$t -max_total_time=$(SECONDS) || exit 1; done
 
 bench: $(VENV)/.test
 	@for b in bench/bench_*.py; do $(BIN)/python $$b || exit 1; done

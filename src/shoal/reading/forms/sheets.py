@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import lzma
 import re
 import zipfile
 import zlib
@@ -86,7 +87,16 @@ def _check_area(path: Path, name: str) -> None:
         for member in packed.infolist():
             try:
                 rows, columns = _last_cell(packed, member)
-            except (OSError, EOFError, ValueError, NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error):
+            except (
+                OSError,
+                EOFError,
+                ValueError,
+                NotImplementedError,
+                RuntimeError,
+                zipfile.BadZipFile,
+                zlib.error,
+                lzma.LZMAError,
+            ):
                 raise UnreadableFile(
                     f"{name}: not a whole spreadsheet, or it needs a password; save it as CSV"
                 ) from None
