@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import tempfile
 import time
@@ -117,8 +116,7 @@ class Scratch:
     """A private folder with a folder for the data and one for everything temporary."""
 
     def __enter__(self) -> Scratch:
-        memory = Path("/dev/shm")
-        self.folder = Path(tempfile.mkdtemp(prefix="fuzz-", dir=memory if os.access(memory, os.W_OK) else None))
+        self.folder = Path(tempfile.mkdtemp(prefix="fuzz-"))
         self.data, self.temporary = self.folder / "data", self.folder / "tmp"
         self.data.mkdir()
         self.temporary.mkdir()

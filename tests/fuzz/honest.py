@@ -300,4 +300,4 @@ def _members(was: Honest, rows: list[tuple[Any, str, str]], boxes: list[dict[str
 
 
 def _text(label: Any) -> str:
-    return label if isinstance(label, str) else str(label)
+    return label.decode(errors="replace") if isinstance(label, bytes) else str(label)

@@ -21,6 +21,7 @@ from tests.fuzz.case import OVER, SECONDS
 BLOCK = 1_000  # cases of a process
 _WALL = 15 * SECONDS  # seconds without processor time until a case counts as hanging
 _POLL = 0.25
+_IN_MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 _TICK = os.sysconf("SC_CLK_TCK")
 
 
@@ -80,7 +81,7 @@ def run_many(kinds: list[str], start: int, cases: int, jobs: int) -> dict[str, T
 
 def _watched(kind: str, first: int, stop: int) -> Any:
     """Run cases in processes of their own, one after the other; yield what they say, and what became of them."""
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=_IN_MEMORY) as folder:
         now, said = Path(folder, "now"), Path(folder, "said")
         while first < stop:
             now.write_text(f"{first} 0")
