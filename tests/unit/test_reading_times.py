@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from shoal.errors import SettingsError
+from shoal.errors import InputError, SettingsError
 from shoal.reading.options import ReadOptions
 from shoal.reading.times import LAST_MS, zone
 from tests.people import read_events
@@ -185,6 +185,41 @@ def test_names_of_zones_in_texts_are_not_read(text):
 def test_formats_that_give_no_time_are_refused(form):
     with pytest.raises(SettingsError, match="time_format: "):
         ReadOptions(time_format=form)
+
+
+@pytest.mark.parametrize(
+    "offset", ["-99", "+25:00", "+24", "-15", "+14:30", "+1401", "+02:75", "+0260", "+99:59", " +99:00", "UTC+15"]
+)
+@pytest.mark.parametrize(
+    "date", ["2026-03-01 12:00:00", "2026-03-01T12:00:00.5", "13.03.2026 12:00", "13 Mar 2026 12:00"]
+)
+def test_what_is_no_offset_makes_no_time(date, offset):
+    result, account = epoch(["2026-03-01T12:00:00Z", date + offset])
+    assert result == [NOON, None]
+    assert account.dropped == {"time can't be read": 1}
+
+
+@pytest.mark.parametrize(("offset", "hours"), [("+14:00", 14), ("-12", -12), ("+13:45", 13.75), ("-0930", -9.5)])
+def test_real_offsets_are_read(offset, hours):
+    assert epoch([f"2026-03-01 12:00:00{offset}"])[0] == [NOON - round(hours * 3_600_000)]
+
+
+def test_an_offset_beyond_the_clock_is_none_in_a_given_format_too():
+    times = ["01/03/2026 12:00 +0100", "01/03/2026 12:00 +9900"]
+    assert epoch(times, time_format="%d/%m/%Y %H:%M %z")[0] == [NOON - 3_600_000, None]
+
+
+@pytest.mark.parametrize("kind", [pa.float64(), pa.string()])
+@pytest.mark.parametrize("days", [[46_082.5] * 5 + [1_772_366_400.0] * 95, [46_082.5, 46_083.0], [32_874.1, 73_050.9]])
+def test_serial_days_beside_epoch_times_are_refused(kind, days):
+    with pytest.raises(InputError, match='`time_unit="excel"`'):
+        epoch(pa.array(days).cast(kind))
+
+
+def test_seconds_from_a_start_are_no_serial_days():
+    assert epoch(pa.array(range(0, 86_400, 600)))[0] == [1000 * s for s in range(0, 86_400, 600)]
+    stray = [50_000.0] + [1_772_366_400.0 + i for i in range(999)]
+    assert epoch(pa.array(stray))[0][:2] == [50_000_000, NOON]
 
 
 PLACES = {

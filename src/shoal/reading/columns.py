@@ -93,6 +93,7 @@ _UNIT = re.compile(r".*[_(\[ ](ms|s)[)\]]?", re.IGNORECASE)
 _PLACES = (("lat", "lng"), ("geometry",), ("x", "y"), ("h3",), ("geohash",), ("cell",))
 _SOME = "(a column)"
 _PLAIN = re.compile(r"#\d{1,5}|@file|@folder|(?:# ?)?[^\W\d][\w .()/:#-]{0,39}")
+_LABEL = re.compile(r"(?<!#)\d{5}")  # as in labels and times, and hardly in names
 _DATA = re.compile(r"\s*[+-]?[\d.][\d.,:eETZ/+ -]*", re.ASCII)
 _NUMBER = re.compile(r"#?([1-9]\d{0,4})")
 FROM_PATH = ("@file", "@folder")
@@ -430,4 +431,4 @@ def printable(name: str) -> str:
     >>> printable("lat"), printable("39.9")
     ('lat', '(a column)')
     """
-    return name if _PLAIN.fullmatch(name) else _SOME
+    return name if _PLAIN.fullmatch(name) and not _LABEL.search(name) else _SOME

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.errors import InputError
 from shoal.reading.engine import text_literal
+from shoal.reading.limits import MAX_TIME
 from shoal.reading.shapes import ORDERS, Shape, shape_of
-from shoal.reading.times import LAST_MS, LOCAL, NUMBER, ZONED
+from shoal.reading.times import LAST_MS, LOCAL, NUMBER, ZONED, offset_sql
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,6 +30,7 @@ _ZONE_WORD = re.compile(r"(?:^|(?<= ))%Z(?= |$)")
 # Numbers that are dates or serial days rather than epoch times, and their bounds in epoch milliseconds read by size.
 _COMPACT = "length(d) IN (8, 12, 14) AND d >= '1970' AND d < '21'"
 _SERIAL = (20_000, 80_000)
+_SURE = 100_000_000_000  # ms of 1973: what is later is an epoch time, and no count of seconds
 _DIGITS_NOTE = (
     "times that are numbers were read as dates without signs (year, month, day, and the time of day if given)"
 )
@@ -68,7 +70,7 @@ def odd_sql(raw: str, kind: str, ms: str, *, by_size: bool) -> str:
         f" OR ({kind} = {NUMBER} AND ({ms} < 100000000000 OR {ms} > {LAST_MS} "
         f"OR {ms} BETWEEN 197000000000 AND 210000000000))"
     )
-    return f"CASE WHEN {ms} IS NULL{number if by_size else ''} THEN {raw} END"
+    return f"CASE WHEN ({ms} IS NULL{number if by_size else ''}) AND strlen({raw}) <= {MAX_TIME} THEN {raw} END"
 
 
 def shaped_sql(query: str) -> str:
@@ -86,7 +88,8 @@ def told_sql(text: str, time_format: str) -> tuple[str, int]:
         cleaned = rf"trim(regexp_replace({cleaned}, '^((?:\S+ +){{{before}}})[A-Za-z]{{2,6}} ?', '\1'))"
         time_format = " ".join((time_format[: zone.start()] + time_format[zone.end() :]).split())
     kind = ZONED if "%z" in time_format else LOCAL
-    return f"epoch_ms(try_strptime({cleaned}, {text_literal(time_format)}))", kind
+    parsed = f"epoch_ms(try_strptime({cleaned}, {text_literal(time_format)}))"
+    return f"CASE WHEN {offset_sql(cleaned)} THEN {parsed} END" if kind == ZONED else parsed, kind
 
 
 def check_time_format(time_format: str) -> str:
@@ -188,15 +191,17 @@ def _order(engine: Any, query: str, where: str, unclear: Mapping[str, Shape]) ->
 
 def _are_dates(engine: Any, query: str, where: str) -> bool:
     """Return whether numbers are dates (20260301); refuse those that may be epoch times or serial days as well."""
-    low, high = _SERIAL
+    low, high = (1000 * day for day in _SERIAL)
     number = f"kind = {NUMBER} AND ms IS NOT NULL"
     counts = engine.execute(
-        f"SELECT count(*), count(*) FILTER ({number} AND ms BETWEEN {low * 1000} AND {high * 1000}), "  # noqa: S608
+        f"SELECT count(*), count(*) FILTER ({number} AND ms BETWEEN {low} AND {high}), "  # noqa: S608
+        f"count(*) FILTER ({number} AND (ms < {low} OR ms > {high}) AND ms < {_SURE}), "
         f"count(*) FILTER ({number} AND d IS NOT NULL AND {_COMPACT} AND ({_compact_day()})) "
         f"FROM (SELECT kind, ms, {_DIGITS} AS d FROM ({query})) WHERE {number}"
     ).fetchall()[0]
-    numbers, serial, compact = (int(count) for count in counts)
-    if serial and 10 * serial >= 9 * numbers:
+    numbers, serial, near, compact = (int(count) for count in counts)
+    # Seconds counted from a start lie on both sides of the serial days. A few rows are strays, which are noted.
+    if serial and (10 * serial >= 9 * numbers or (100 * serial >= numbers and 100 * near <= serial)):
         raise InputError(
             f'{where}: times are numbers such as spreadsheets store for days; give `time_unit="excel"` to read them as '
             'days of Excel, or `time_unit="s"` to read them as seconds of 1970'
@@ -220,7 +225,8 @@ def _compact_day() -> str:
 
 
 def _parsed(way: str) -> str:
-    return f"try_strptime(odd, {text_literal(way)})"
+    parsed = f"try_strptime(odd, {text_literal(way)})"
+    return f"CASE WHEN {offset_sql('odd')} THEN {parsed} END" if "%z" in way else parsed
 
 
 def _clean(text: str) -> str:

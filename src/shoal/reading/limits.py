@@ -26,6 +26,7 @@ __all__ = [
     "MAX_MEMBERS",
     "MAX_PROPERTIES",
     "MAX_RECORD",
+    "MAX_REJECTS",
     "MAX_SHEET",
     "MAX_TEXT",
     "MAX_TIME",
@@ -41,9 +42,10 @@ MAX_COLUMNS = 10_000
 MAX_TEXT = 1_000  # characters of a user, a time, a number or a code
 MAX_TIME = 100  # characters of a time in an unusual form; longer ones can't be read
 MAX_GEOMETRY = 1 << 24  # bytes of one geometry or one trip
-MAX_LINE = 1 << 24  # bytes of one line of a text
+MAX_LINE = 2_000_000  # bytes of one line of a text
+MAX_REJECTS = 1_000_000  # lines of a text that are no rows
 MAX_RECORD = 1 << 24  # characters of one JSON record
-MAX_FEATURE = 1 << 26  # characters of one GeoJSON feature, which may be a whole trip
+MAX_FEATURE = 1 << 25  # characters of one GeoJSON feature, which may be a whole trip
 MAX_PROPERTIES = 1_000  # different ones, of GeoJSON features
 MAX_DEPTH = 100  # elements inside each other
 MAX_FOOTER = 1 << 26  # bytes that describe a Parquet file

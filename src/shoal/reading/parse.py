@@ -15,10 +15,11 @@ from shoal.reading.columns import FROM_PATH, Columns, find_cell_columns, find_co
 from shoal.reading.dates import odd_sql, told_sql
 from shoal.reading.degrees import odd_number_sql
 from shoal.reading.engine import text_literal
-from shoal.reading.limits import MAX_TEXT, bounded_sql, check_unpacked
+from shoal.reading.limits import MAX_LINE, MAX_REJECTS, MAX_TEXT, bounded_sql, check_unpacked
 from shoal.reading.odd import PLAIN, Odd, Part, digits_sql, has_odd_numbers, joined_sql, not_plain_sql, survey_odd
 from shoal.reading.paths import with_users
 from shoal.reading.places import DECODED, decoder_of, point_sql, trips_sql
+from shoal.reading.rejects import encoding_note, refuse_lost_rows
 from shoal.reading.shapes import ORDERS
 from shoal.reading.times import LOCAL, NUMBER, ZONED, days_sql, kind_sql, number_sql, text_sql
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from shoal.reading.options import ReadOptions
     from shoal.reading.sources import Source
 
-__all__ = ["Parsed", "load_cells", "parse", "rejected_rows", "rows_and_users"]
+__all__ = ["Parsed", "load_cells", "parse", "rows_and_users"]
 
 _INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
 _NUMBERS = _INTEGERS | {"UBIGINT", "HUGEINT", "UHUGEINT", "FLOAT", "DOUBLE"}
@@ -129,6 +130,8 @@ def parse(
             engine.execute(f"CREATE TEMP TABLE part_{number} AS {part.query}")
             part = replace(part, query=f"SELECT * FROM part_{number}", check=None)  # noqa: S608  our own names
         parts.append(part)
+    if once:
+        refuse_lost_rows(engine, sources)
     if known is None:
         where = sources[0].name if len(sources) == 1 else f"{len(sources):,} files"
         odd = survey_odd(engine, parts, options, where)
@@ -137,7 +140,7 @@ def parse(
     kind = int(kinds.pop()) if len(kinds) == 1 and kinds <= _ONE_KIND and not odd.dates.formats else None
     ignored = tuple(dict.fromkeys(name for _, group in groups for name in group.columns.ignored))
     decoders = tuple(group.decoder for _, group in groups if group.decoder is not None)
-    encoding = _encoding_note(engine, sources) if once else []
+    encoding = encoding_note(engine, sources) if once else []
     notes = tuple(dict.fromkeys((*(note for source in sources for note in source.notes), *encoding, *odd.notes)))
     query = " UNION ALL ".join(odd.filled(part, engine) for part in parts)
     return Parsed(query, groups[0][1].columns, ignored, text_users, kind, odd, notes, decoders)
@@ -165,26 +168,6 @@ def load_cells(engine: Any, sources: Sequence[Source]) -> None:
         raise InputError(f"{name}: some cells have two places; keep one line for each id")
 
 
-def rejected_rows(engine: Any, sources: Sequence[Source], *, first: bool = False) -> int:
-    """Return the number of text lines that are not rows (or the number of the `first` such line, 0 for none)."""
-    if all(source.kind != "csv" for source in sources):
-        return 0
-    what = "coalesce(min(line), 0)" if first else "count(DISTINCT (scan_id, file_id, line))"
-    (found,) = engine.execute(f"SELECT {what} FROM reject_errors").fetchall()[0]  # noqa: S608
-    # The caller takes one line of names for granted.
-    return int(found) - sources[0].skip + (not sources[0].header) if first and found else int(found)
-
-
-def _encoding_note(engine: Any, sources: Sequence[Source]) -> list[str]:
-    """Return a note if lines were dropped since they are not UTF-8."""
-    if all(source.kind != "csv" for source in sources):
-        return []
-    wanted = "SELECT count(*) FROM reject_errors WHERE error_type = 'INVALID ENCODING'"
-    if not engine.execute(wanted).fetchall()[0][0]:
-        return []
-    return ['some lines are not UTF-8 and were dropped; if that is wrong, give the encoding, e.g. `encoding="cp1252"`']
-
-
 def rows_and_users(engine: Any, sources: Sequence[Source], options: ReadOptions) -> tuple[int, int]:
     """Return the sums, over the files, of the rows that have a user and of the users in each file.
 
@@ -206,13 +189,17 @@ def rows_and_users(engine: Any, sources: Sequence[Source], options: ReadOptions)
 def _columns_of(source: Source, names: Sequence[str], options: ReadOptions) -> Columns:
     """Return the columns to read of files like this one."""
     geo = source.geo
-    return find_columns(
-        names,
-        options.columns,
-        source.name,
-        has_cells=options.cells is not None,
-        geometry=geo.column if geo is not None and geo.column in names else None,
-    )
+    geometry = geo.column if geo is not None and geo.column in names else None
+    try:
+        return find_columns(names, options.columns, source.name, has_cells=options.cells is not None, geometry=geometry)
+    except ColumnsNotFound:
+        if source.fits:
+            raise
+        # A line that was cut off or joined with the next one can hold data: none of it is shown.
+        raise ColumnsNotFound(
+            f"{source.name}: the line of column names does not have as many fields as the line after it, and columns "
+            "that are needed are not in it; is the file whole?"
+        ) from None
 
 
 def _group(engine: Any, files: list[Source], options: ReadOptions, number: int) -> _Group:
@@ -272,7 +259,8 @@ def _table(engine: Any, files: list[Source]) -> _Table:
         call = (
             f"read_csv([{paths}], auto_detect = false, header = {str(first.header).lower()}, skip = {first.skip}, "
             f"delim = {text_literal(first.delimiter)}, quote = '\"', escape = '\"', columns = {{{typed}}}, "
-            "hive_partitioning = false, store_rejects = true)"
+            f"hive_partitioning = false, max_line_size = {MAX_LINE}, store_rejects = true, "
+            f"rejects_limit = {MAX_REJECTS})"
         )
         return _Table(call, first.columns, ("VARCHAR",) * len(first.columns))
     if first.kind == "table":

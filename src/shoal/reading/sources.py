@@ -16,6 +16,7 @@ from shoal.reading.forms import bringer_of_ending
 from shoal.reading.geometry import Geo, geo_of
 from shoal.reading.limits import MAX_FOOTER, check_rows, check_unpacked, check_width
 from shoal.reading.paths import PARQUET, TEXT, UNPACKED_BY_ENGINE, printable_name
+from shoal.reading.rejects import LineCheck, check_lines
 from shoal.reading.texts import Repair, decoded, form_of
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ class Source:
     skip: int = 0
     repair: Repair | None = None
     told: PurePath | None = None
+    fits: bool = True  # whether the names of a text fit its first row
 
 
 def expand(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[Path]:
@@ -200,8 +202,6 @@ def _look_at_text(path: Path, name: str, size: int, options: ReadOptions | None)
     packed = UNPACKED_BY_ENGINE.get(path.suffix)
     with pa.input_stream(path, compression=packed) as stream:
         look = bytes(stream.read(_LOOK))
-        if packed:
-            _check_packed(path, name, packed, size)
     whole = len(look) < _LOOK
     given = options.columns if options is not None else {}
     text, repair, notes = decoded(look, options.encoding if options is not None else None, name, whole=whole)
@@ -209,17 +209,24 @@ def _look_at_text(path: Path, name: str, size: int, options: ReadOptions | None)
     if form.repair is not None:
         repair = replace(form.repair, encoding=repair.encoding if repair is not None else "utf-8")
     check_width(len(form.columns), name)
+    if packed:
+        _check_packed(path, name, packed, size)
+    elif repair is None:
+        with path.open("rb") as file:
+            check_lines(file, size, name)
     shape = ("csv", form.columns, form.delimiter, form.header, form.skip)
     return Source(
         "csv", name, path, form.columns, form.delimiter, shape=shape, notes=notes, header=form.header,
-        skip=form.skip, repair=repair,
+        skip=form.skip,
+        fits=form.fits, repair=repair,
     )  # fmt: skip
 
 
 def _check_packed(path: Path, name: str, packed: str, size: int) -> None:
     """Check that a compressed file is whole and not a decompression bomb, by unpacking it to its end."""
-    unpacked = 0
+    unpacked, lines = 0, LineCheck(name)
     with pa.input_stream(path, compression=packed) as stream:
-        while part := len(stream.read(_LOOK)):
-            unpacked += part
+        while part := bytes(stream.read(_LOOK)):
+            unpacked += len(part)
             check_unpacked(unpacked, size, name)
+            lines.add(part)

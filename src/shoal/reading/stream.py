@@ -34,8 +34,9 @@ from shoal.reading.columns import printable, told_names
 from shoal.reading.engine import batches, open_engine
 from shoal.reading.geometry import geo_of_schema
 from shoal.reading.limits import check_width
-from shoal.reading.parse import Parsed, load_cells, parse, rejected_rows, rows_and_users
+from shoal.reading.parse import Parsed, load_cells, parse, rows_and_users
 from shoal.reading.places import DECODED, how_to_swap, no_points, places_notes
+from shoal.reading.rejects import rejected_rows
 from shoal.reading.rules import KEPT, Rows, Rules, in_box, judge
 from shoal.reading.sources import Source
 from shoal.reading.times import LOCAL, NO_TIME, NUMBER, ZONED, ZULU, zone

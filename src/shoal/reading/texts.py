@@ -37,13 +37,14 @@ class Repair:
 
 @dataclass(frozen=True)
 class Form:
-    """The form of a text: its delimiter, its columns, the lines before them and whether they have names."""
+    """The form of a text: its delimiter, its columns, the lines before them, and whether they have names that fit."""
 
     delimiter: str
     columns: tuple[str, ...]
     skip: int = 0
     header: bool = True
     repair: Repair | None = None
+    fits: bool = True  # whether the first row has as many fields as there are names
 
 
 def check_encoding(encoding: str) -> str:
@@ -139,8 +140,11 @@ def form_of(text: str, name: str, ending: str, given: Mapping[str, str], *, whol
     repair = Repair(returns=returns, blanks=blanks) if returns or blanks else None
     if _is_headless(columns, given):
         return Form(delimiter, tuple(f"#{i + 1}" for i in range(len(columns))), skip, header=False, repair=repair)
-    columns = _trailing(columns, lines, delimiter)
-    return Form(delimiter, tuple(columns), skip, repair=repair)
+    first = _first_row(lines, delimiter, blanks=blanks)
+    if first is not None and len(first) == len(columns) + 1 and first[-1].strip() == "":
+        columns = [*columns, ""]  # every row ends in a delimiter, and the names do not
+    fits = first is not None and len(first) in {0, len(columns)}
+    return Form(delimiter, tuple(columns), skip, repair=repair, fits=fits)
 
 
 def _preamble(text: str, *, is_tsv: bool) -> tuple[int, str]:
@@ -177,13 +181,13 @@ def _is_headless(columns: list[str], given: Mapping[str, str]) -> bool:
     return any(at is not None and looks_like_data(columns[at]) for at in positions)
 
 
-def _trailing(columns: list[str], lines: io.StringIO, delimiter: str) -> list[str]:
-    """Return the names, with one more where every row ends in a delimiter and the names do not."""
+def _first_row(lines: io.StringIO, delimiter: str, *, blanks: bool) -> list[str] | None:
+    """Return the first row after the names; empty if there is none, None if it can't be read."""
     try:
         first = next((row for row in csv.reader(lines, delimiter=delimiter) if row), [])
     except csv.Error:
-        return columns
-    return [*columns, ""] if len(first) == len(columns) + 1 and first[-1].strip() == "" else columns
+        return None
+    return [field for field in first if field] if blanks else first
 
 
 def rewrite(source: IO[bytes], target: Path, repair: Repair, name: str) -> None:

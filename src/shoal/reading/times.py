@@ -33,6 +33,7 @@ __all__ = [
     "days_sql",
     "kind_sql",
     "number_sql",
+    "offset_sql",
     "text_sql",
     "zone",
     "zone_info",
@@ -195,12 +196,22 @@ def text_sql(text: str, kind: str, unit: str) -> str:
     # DuckDB 1.5 does not know an offset after minutes: 08:00+02:00.
     # Other names of zones than UTC have several meanings (CST is in America and in China): they are not read.
     seconds = rf"regexp_replace({text}, '([T ]\d?\d:\d\d)([+Z-])', '\1:00\2')"
+    zoned = f"epoch_ms(coalesce(TRY_CAST({text} AS TIMESTAMPTZ), TRY_CAST({seconds} AS TIMESTAMPTZ)))"
     return (
         f"CASE WHEN {kind} IN ({LOCAL}, {ZULU}) THEN epoch_ms(TRY_CAST({text} AS TIMESTAMP)) WHEN {kind} = {ZONED} "
         f"THEN CASE WHEN regexp_matches({text}, '[0-9Zz] *$|(UTC|GMT) *$') AND NOT contains({text}, '/') "
-        f"THEN epoch_ms(coalesce(TRY_CAST({text} AS TIMESTAMPTZ), TRY_CAST({seconds} AS TIMESTAMPTZ))) END "
+        f"AND {offset_sql(text)} THEN {zoned} END "
         f"ELSE {number_sql(f'TRY_CAST({text} AS DOUBLE)', unit)} END"
     )
+
+
+def offset_sql(text: str) -> str:
+    """Return SQL that is false for a text whose offset from UTC is none: beyond 14 hours, or of 60 minutes and more.
+
+    The engine takes any two digits for hours.
+    """
+    offset = r":\d\d(?:[.,]\d+)? ?(?:UTC|GMT)? ?[+-](?:1[5-9]|[2-9]\d|14:?(?:[1-9]|0[1-9])|\d\d:?[6-9])"
+    return f"NOT regexp_matches({text}, '{offset}')"
 
 
 def days_sql(day: str, slot: str, slot_s: int) -> str:

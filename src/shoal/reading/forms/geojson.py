@@ -114,7 +114,7 @@ def _points(feature: Any, known: _Known) -> Iterator[Row]:
         raise UnreadableFile(f"{known.name}: not GeoJSON: it holds no features")
     given = feature.get("properties")
     properties = {name: value for name, value in (given if isinstance(given, dict) else {}).items() if _is_kept(name)}
-    if "id" in feature:
+    if "id" in feature and "feature" not in properties:
         properties["feature"] = feature["id"]
     shape = feature.get("temporalGeometry") or (feature if "type" in feature else None)
     if isinstance(shape, dict) and shape.get("type") in ("MovingPoint", "MovingGeomPoint"):

@@ -7,9 +7,10 @@ from xml.parsers import expat
 
 import pyarrow as pa
 
-from shoal.errors import UnreadableFile
+from shoal.errors import TooLarge, UnreadableFile
 from shoal.reading.forms import Brought
 from shoal.reading.forms.rows import RowWriter
+from shoal.reading.limits import MAX_DEPTH, MAX_RECORD, MAX_TEXT
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 __all__ = ["bring_gpx"]
 
 _CHUNK = 1 << 18
-_LONGEST = 1000  # characters of a time or a name; the rest is not kept
 _SCHEMA = pa.schema([(name, pa.string()) for name in ("time", "lat", "lon", "track")])
 
 
@@ -55,8 +55,12 @@ class _Reader:
         parser.EndElementHandler = self._end
         parser.CharacterDataHandler = self._characters
         try:
+            given = 0
             while chunk := file.read(_CHUNK):
                 parser.Parse(chunk, False)  # noqa: FBT003
+                given += len(chunk)
+                if given - parser.CurrentByteIndex > MAX_RECORD:
+                    raise TooLarge(f"{self.name}: a tag has more than {MAX_RECORD >> 20} MB; export it again")
             parser.Parse(b"", True)  # noqa: FBT003
         except (expat.ExpatError, ValueError, LookupError):
             raise UnreadableFile(f"{self.name}: not whole, valid XML (cut off or damaged); export it again") from None
@@ -69,15 +73,18 @@ class _Reader:
         if not self.inside and tag != "gpx":
             raise UnreadableFile(f"{self.name}: not GPX: it is XML of another kind")
         self.inside.append(tag)
+        if len(self.inside) > MAX_DEPTH:
+            raise TooLarge(f"{self.name}: more than {MAX_DEPTH} elements inside each other; export it again")
         self.text.clear()
         self.kept = 0
         if tag == "trk":
             self.track = None
         elif tag == "trkpt":
-            self.point, self.time = (attributes.get("lat"), attributes.get("lon")), None
+            lat, lon = ((attributes.get(axis) or "")[:MAX_TEXT] or None for axis in ("lat", "lon"))
+            self.point, self.time = (lat, lon), None
 
     def _characters(self, text: str) -> None:
-        if self.kept < _LONGEST:
+        if self.kept < MAX_TEXT:
             self.text.append(text)
             self.kept += len(text)
 

@@ -20,6 +20,10 @@ _PART = 1 << 20
 _DEEP = 8
 
 
+class _TwiceError(Exception):
+    """A field stands twice in a record."""
+
+
 def bring_records(path: Path, folder: Path, name: str) -> list[Brought]:
     """Write records as text with a column for each of their fields, and return its path.
 
@@ -49,14 +53,16 @@ def _records(path: Path, name: str) -> Iterator[dict[str, str]]:
             for value in _values(file):
                 if not isinstance(value, dict):
                     raise broken
-                yield dict(_flat(value))
+                yield _record(list(_flat(value)))
+    except _TwiceError:
+        raise UnreadableFile(f"{name}: a record has a field twice; keep one of them") from None
     except (ValueError, RecursionError):
         raise broken from None
 
 
 def _values(file: IO[str]) -> Iterator[Any]:
     """Yield the values of a list, or those that follow each other, holding one at a time."""
-    decoder = json.JSONDecoder(parse_float=str, parse_int=str, parse_constant=str)
+    decoder = json.JSONDecoder(parse_float=str, parse_int=str, parse_constant=str, object_pairs_hook=_record)
     text, at, is_list, ended = "", 0, None, False
     while True:
         at = _past_blanks(text, at)
@@ -78,6 +84,14 @@ def _values(file: IO[str]) -> Iterator[Any]:
             else:
                 yield value
                 # A number at the end of what was read could go on; records can't.
+
+
+def _record(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the fields of a record; raises _TwiceError if one stands twice, since no one knows which is meant."""
+    record = dict(pairs)
+    if len(record) < len(pairs):
+        raise _TwiceError
+    return record
 
 
 def _past_blanks(text: str, at: int) -> int:
