@@ -17,9 +17,18 @@ from shoal.switch import is_needed, mend
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-__all__ = ["claimed", "drop_kept", "kept_folder", "private_folder", "refuse_existing", "require_different"]
+__all__ = [
+    "claimed",
+    "drop_kept",
+    "kept_folder",
+    "private_folder",
+    "refuse_existing",
+    "require_different",
+    "require_names",
+]
 
 _KEPT = ".kept-shoal-"
+_LONGEST_NAME = 255  # bytes, on nearly all file systems
 
 
 @contextmanager
@@ -159,6 +168,18 @@ def require_different(written: Iterable[Path], read: Iterable[Path] = ()) -> Non
                     else "the release, its manifest, the audit file, the run record and the ledger need different names"
                 )
         known |= dict.fromkeys(_identity(path), name)
+
+
+def require_names(written: Iterable[Path]) -> None:
+    """Check that the names of files can be written into a manifest and onto a file system; raises OutputError."""
+    for path in written:
+        try:
+            if len(path.name.encode()) > _LONGEST_NAME:
+                raise OutputError(f"{path.name[:20]}… is too long as the name of a file; choose a shorter one")
+        except UnicodeEncodeError:
+            raise OutputError(
+                "the name of an output is not UTF-8, so no manifest can name it; choose another one"
+            ) from None
 
 
 def _identity(path: Path) -> list[object]:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.errors import OutputError, SettingsError
-from shoal.folders import claimed, private_folder, refuse_existing, require_different
+from shoal.folders import claimed, private_folder, refuse_existing, require_different, require_names
 from shoal.interrupt import undisturbed
 from shoal.lists import offsets_of
 from shoal.publishing.audit import audit_table
@@ -74,7 +74,7 @@ class Outputs:
     compact
         Of boxes: publish identical records once with their `count`.
 
-    Raises OutputError if two of the files are the same, SettingsError if a table is to be signed.
+    Raises OutputError if two of the files are the same or a name can't be used, SettingsError if a table is to be signed.
     """
 
     path: Path
@@ -91,6 +91,7 @@ class Outputs:
     def __post_init__(self) -> None:
         if self.sign is not None and self.address is not None and scheme_of(self.address) in DATABASES:
             raise SettingsError("`sign` goes with files and objects; a table of a database is no file to sign")
+        require_names(self.written)
         require_different(self.written)
 
     @classmethod
