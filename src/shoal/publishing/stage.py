@@ -74,7 +74,8 @@ class Outputs:
     compact
         Of boxes: publish identical records once with their `count`.
 
-    Raises OutputError if two of the files are the same or a name can't be used, SettingsError if a table is to be signed.
+    Raises OutputError if two of the files are the same or a name can't be used, SettingsError if a table is to be
+    signed.
     """
 
     path: Path
