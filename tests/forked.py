@@ -69,7 +69,7 @@ class Forked:
             self._process.join()
             patience.cancel()
             self._err.seek(0)
-            return self._process.exitcode, out.decode(), self._err.read().decode()
+            return self._process.exitcode, out.decode(errors="replace"), self._err.read().decode(errors="replace")
 
 
 def forked(code, *arguments):
