@@ -12,6 +12,7 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
+from shoal.errors import TooLarge
 from shoal.interrupt import undisturbed
 
 if TYPE_CHECKING:
@@ -77,9 +78,19 @@ class _Workers(Generic[T]):
         self._calls.put(_Call(number, function, arguments))
         if len(self._threads) < self._most:
             with undisturbed():
-                thread = Thread(target=self._work, daemon=True)
-                thread.start()
-                self._threads.append(thread)
+                self._start()
+
+    def _start(self) -> None:
+        """Start a thread. If the system starts no more, those that there are do the work; raises TooLarge if none."""
+        thread = Thread(target=self._work, daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:
+            if not self._threads:
+                raise TooLarge("the system starts no more threads; allow more (ulimit -u)") from None
+            self._most = len(self._threads)
+        else:
+            self._threads.append(thread)
 
     def ended(self) -> list[_Ended[T]]:
         """Wait until at least one call has ended, and return all that have."""

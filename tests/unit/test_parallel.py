@@ -8,6 +8,7 @@ import threading
 
 import pytest
 
+from shoal.errors import TooLarge
 from shoal.parallel import LOCAL_ENGINE, ahead, in_order, run_ranges
 from tests.forked import forked
 
@@ -64,6 +65,28 @@ WAYS = {
     "in order": lambda: list(in_order(abs, range(3), threads=2)),
     "ahead": lambda: list(ahead(range(2))),
 }
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("most", [0, 1])
+def test_a_system_that_starts_few_threads(monkeypatch, way, most):
+    """Those that there are do the work; without any, the error says what to do."""
+    expected, started, start = WAYS[way](), [], threading.Thread.start
+
+    def starting(thread):
+        if len(started) == most:
+            raise RuntimeError("can't start new thread")
+        started.append(thread)
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", starting)
+    before = threading.active_count()
+    if most:
+        assert WAYS[way]() == expected
+    else:
+        with pytest.raises(TooLarge, match="ulimit -u"):
+            WAYS[way]()
+    assert threading.active_count() == before
 
 
 SKIPPED = {_weakrefset.__file__, enum.__file__, signal.__file__}  # Python swallows it in the first; the others are many
