@@ -15,6 +15,7 @@ import pytest
 
 import shoal
 from shoal import memory
+from shoal.cli.app import _COMMANDS
 from shoal.cli.limits import refused_by_system, warn_before_cpu_limit
 from shoal.parallel import cores
 from shoal.run import _say_lowered
@@ -44,12 +45,24 @@ COMMANDS = {
     "attack": ("attack {events} {release} --attack points --points 1", []),
     "evaluate": ("evaluate {events} {release}", []),
     "compare": ("compare {events} --methods uniform", []),
+    "demo": (
+        "demo --folder {out} --users 60 --k 2",
+        [
+            "audit.parquet",
+            "events.parquet",
+            "release.parquet",
+            "release.parquet.manifest.json",
+            "release.parquet.run.json",
+        ],
+    ),
+    "prepare": ("prepare --work-dir {out}", []),
+    "sign": ("sign --new-key {out}/key.pem", ["key.pem", "key.pem.pub"]),
     "a mistake": ("inspect {out}/none.parquet", []),
     "a mistake as JSON": ("inspect {out}/none.parquet --json", []),
     "a wrong flag": ("verify --flag", []),
 }
 CODES = {"verify what does not hold": 1, "a mistake": 2, "a mistake as JSON": 2, "a wrong flag": 2}
-FILES_ARE_THE_RESULT = {"synth", "anonymize"}
+FILES_ARE_THE_RESULT = {"anonymize", "demo", "prepare", "sign", "synth"}
 
 # What happens in a process before it runs the command. `stream(n)` is how Python sets up a stream at its start.
 BEFORE = """
@@ -112,6 +125,10 @@ def files(tmp_path_factory):
     shoal.synthesize(events, users=40, days=1, scene="town", seed=3)
     shoal.publish(events, release, shoal.Uniform(to_cell="50km", to_slot="1440min"))
     return {"events": events, "release": release}
+
+
+def test_no_command_is_forgotten():
+    assert {command.split()[0] for command, _ in COMMANDS.values()} == {*_COMMANDS, "--help"}
 
 
 def cases():

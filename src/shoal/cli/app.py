@@ -217,7 +217,7 @@ for _name, (_text, _usage, _examples) in _COMMANDS.items():
     )
 
 _BARE: dict[str, Any] = {"result_action": "return_value", "exit_on_error": False, "print_error": False}
-_MAKES_FILES = ("anonymize", "demo", "prepare", "synth")
+_MAKES_FILES = ("anonymize", "demo", "prepare", "sign", "synth")
 _HELP = {"--help", "-h"}
 _FOR_READING = {"--json", "--dry-run", *_HELP}  # then what such a command makes is what it prints
 _READS = {"anonymize", "attack", "compare", "evaluate", "inspect", "measure", "verify"}
