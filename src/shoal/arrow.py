@@ -13,7 +13,7 @@ import pyarrow as pa
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["from_arrow_array", "to_arrow_array"]
+__all__ = ["from_arrow_array", "scalar_of", "to_arrow_array", "to_text_array"]
 
 _DTYPES = {
     str(pa.from_numpy_dtype(name)): np.dtype(name) for name in ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f8")
@@ -31,6 +31,26 @@ def to_arrow_array(values: NDArray[Any]) -> pa.Array:
         return pa.Array.from_buffers(pa.bool_(), len(values), [None, pa.py_buffer(bits)])
     values = np.ascontiguousarray(values)
     return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(values)])
+
+
+def to_text_array(text: str) -> pa.Array:
+    """Return an Arrow array (large strings) of one text.
+
+    >>> to_text_array("ann").to_pylist()
+    ['ann']
+    """
+    data = text.encode()
+    ends = pa.py_buffer(np.array([0, len(data)], np.int64))
+    return pa.Array.from_buffers(pa.large_string(), 1, [None, ends, pa.py_buffer(data)])
+
+
+def scalar_of(value: float | str) -> pa.Scalar:
+    """Return a boolean, number or text as an Arrow scalar; `pa.scalar` would import pandas.
+
+    >>> scalar_of(7), scalar_of("x")
+    (<pyarrow.Int64Scalar: 7>, <pyarrow.LargeStringScalar: 'x'>)
+    """
+    return (to_text_array(value) if isinstance(value, str) else to_arrow_array(np.array([value])))[0]
 
 
 def from_arrow_array(array: pa.Array) -> NDArray[Any]:

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.arrow import from_arrow_array
+from shoal.arrow import from_arrow_array, scalar_of
 from shoal.seen.arrays import distinct
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ __all__ = ["Digest", "People", "text_hashes", "user_hashes"]
 _KEYS = np.array([secrets.randbits(64) | 1 for _ in range(8)], np.uint64)
 _ROWS = 1 << 16  # rows at a time: they stay in the processor's cache
 _PENDING = 1 << 20
+_EMPTY, _NOBODY, _TRUE = scalar_of(""), scalar_of(-1), scalar_of(value=True)
 
 
 @dataclass
@@ -120,7 +121,7 @@ def text_hashes(texts: pa.Array) -> NDArray[np.uint64]:
     >>> text_hashes(pa.array(["7", "ann", "7"]))[[0, 1]].tolist() == text_hashes(pa.array(["7", "ann"])).tolist()
     True
     """
-    texts = pc.fill_null(pc.cast(texts, pa.large_binary()), b"")
+    texts = pc.cast(pc.fill_null(pc.cast(texts, pa.large_string()), _EMPTY), pa.large_binary())
     if not len(texts):
         return np.empty(0, np.uint64)
     edges = np.frombuffer(texts.buffers()[1], np.int64, len(texts) + 1, texts.offset * 8)
@@ -182,9 +183,9 @@ def user_hashes(column: pa.Array) -> tuple[NDArray[np.uint64], NDArray[np.int64]
     if pa.types.is_dictionary(column.type) and len(column.dictionary) > len(column):
         column = column.dictionary_decode()
     packed = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
-    labels = pc.cast(packed.dictionary, pa.string())
-    which = from_arrow_array(pc.fill_null(pc.cast(packed.indices, pa.int64()), -1))
-    nobody = pc.fill_null(pc.or_(pc.equal(labels, ""), pc.match_substring(labels, "\0")), True)  # noqa: FBT003
+    labels = pc.cast(packed.dictionary, pa.large_string())
+    which = from_arrow_array(pc.fill_null(pc.cast(packed.indices, pa.int64()), _NOBODY))
+    nobody = pc.fill_null(pc.or_(pc.equal(labels, _EMPTY), pc.match_substring(labels, "\0")), _TRUE)
     if not pc.any(nobody).as_py():
         return text_hashes(labels), which
     taken = ~from_arrow_array(pc.cast(nobody, pa.uint8())).astype(bool)

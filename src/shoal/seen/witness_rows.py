@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from shoal.arrow import to_arrow_array
+from shoal.arrow import to_arrow_array, to_text_array
 from shoal.seen.digest import Digest, People, text_hashes, user_hashes
 from shoal.seen.witness_files import Unseen
 from shoal.seen.witness_tables import batches_of
@@ -153,7 +153,7 @@ def rows_of(case: Case, plan: Plan, found: Found, kind: pa.DataType | None) -> I
     for batch in batches_of(found, names, kinds, options.encoding):
         size = len(batch[names[0]])
         if of_file:
-            hashes, users = text_hashes(pa.array([found.user(roles["user"])], pa.string())), np.zeros(size, np.int64)
+            hashes, users = text_hashes(to_text_array(found.user(roles["user"]))), np.zeros(size, np.int64)
         else:
             hashes, users = _users(batch[roles["user"]])
         time = _time(case, [batch[name] for name in timed]) if plan.time else None

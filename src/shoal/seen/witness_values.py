@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.arrow import from_arrow_array
+from shoal.arrow import from_arrow_array, scalar_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,6 +32,8 @@ _LOCAL = f"^{_DATE}([ T]{_CLOCK})?$"
 _ZONED = f"^{_DATE}[ T]{_CLOCK}(Z|[+-](0[0-9]|1[0-3])(:?[0-5][0-9])?)$"
 # Numbers that may be dates without signs, or days as spreadsheets store them.
 _MAYBE_DATES = ((1, 99_999_999), (196_999_999_999, 210_000_000_000), (19_699_999_999_999, 21_000_000_000_000))
+_FALSE, _ZERO, _NAN = scalar_of(value=False), scalar_of(0), scalar_of(float("nan"))
+_EMPTY, _BLANK, _QUESTION = scalar_of(""), scalar_of(" "), scalar_of("?")
 _OFFSET = re.compile(r"([+-])(\d\d):(\d\d)")
 
 
@@ -59,7 +61,7 @@ def _is_number(kind: pa.DataType) -> bool:
 
 def _mask(array: pa.Array) -> NDArray[np.bool_]:
     """Return a boolean column as an array; nulls are false."""
-    return from_arrow_array(pc.cast(pc.fill_null(array, False), pa.uint8())).astype(bool)  # noqa: FBT003
+    return from_arrow_array(pc.cast(pc.fill_null(array, _FALSE), pa.uint8())).astype(bool)
 
 
 def _present(array: pa.Array) -> NDArray[np.bool_]:
@@ -78,7 +80,7 @@ def numbers(array: pa.Array, *, commas: bool = False) -> Column:
     [1, 0, 0, 2]
     """
     if _is_number(array.type):
-        values = from_arrow_array(pc.fill_null(pc.cast(array, pa.float64(), safe=False), float("nan")))
+        values = from_arrow_array(pc.fill_null(pc.cast(array, pa.float64(), safe=False), _NAN))
         return Column(values, np.isfinite(values).astype(np.uint8))
     if is_text(array.type):
         found = texts(array)
@@ -93,7 +95,7 @@ def _numbers_of(found: pa.Array, *, commas: bool) -> Column:
     """Return the numbers in texts, some of which are none."""
     found = pc.ascii_trim_whitespace(found)
     if commas:
-        has_comma = pc.fill_null(pc.match_substring_regex(found, _COMMA), False)  # noqa: FBT003
+        has_comma = pc.fill_null(pc.match_substring_regex(found, _COMMA), _FALSE)
         found = pc.if_else(has_comma, pc.replace_substring(found, ",", "."), found)
     plain = _mask(pc.match_substring_regex(found, _NUMBER))
     values = np.zeros(len(found))
@@ -128,7 +130,7 @@ def _stamps(array: pa.Array) -> Column:
     if pa.types.is_date(array.type):
         array = pc.cast(array, pa.timestamp("ms"))
     state = _present(array).astype(np.uint8)
-    ticks = from_arrow_array(pc.fill_null(pc.cast(array, pa.int64()), 0))
+    ticks = from_arrow_array(pc.fill_null(pc.cast(array, pa.int64()), _ZERO))
     if array.type.unit == "s":
         return Column(ticks * 1000, state)
     for _ in range({"ms": 0, "us": 1, "ns": 2}[array.type.unit]):
@@ -157,16 +159,16 @@ def _written(array: pa.Array, unit: str, tz: str) -> Column:
     """Return the times in texts: ISO 8601, or numbers."""
     found = pc.ascii_trim_whitespace(texts(array))
     ms, state = np.zeros(len(found), np.int64), np.full(len(found), STRANGE, np.uint8)
-    state[~_present(found) | _mask(pc.equal(found, ""))] = MISSING
+    state[~_present(found) | _mask(pc.equal(found, _EMPTY))] = MISSING
     forms = [(_LOCAL, pa.timestamp("us")), (_ZONED, pa.timestamp("us", "UTC"))]
     for pattern, kind in forms if unit != "excel" else []:
-        which = pc.fill_null(pc.match_substring_regex(found, pattern), False)  # noqa: FBT003
+        which = pc.fill_null(pc.match_substring_regex(found, pattern), _FALSE)
         rows = np.flatnonzero(_mask(which))
         if len(rows):
             read = _iso(found.filter(which), kind)
             ms[rows], state[rows] = (read.values if kind.tz else _to_utc(read.values, tz)), read.state
     if (state == STRANGE).any():
-        which = pc.fill_null(pc.match_substring_regex(found, _NUMBER), False)  # noqa: FBT003
+        which = pc.fill_null(pc.match_substring_regex(found, _NUMBER), _FALSE)
         rows = np.flatnonzero(_mask(which))
         read = _epochs(numbers(pc.cast(found.filter(which), pa.float64())), unit, tz)
         ms[rows], state[rows] = read
@@ -200,18 +202,14 @@ def joined(date: pa.Array, clock: pa.Array) -> pa.Array | None:
     date, clock = pc.ascii_trim_whitespace(texts(date)), pc.ascii_trim_whitespace(texts(clock))
     both = pc.and_(pc.match_substring_regex(date, f"^{_DATE}$"), pc.match_substring_regex(clock, f"^{_CLOCK}$"))
     # What is not both is left as a text that no rule reads.
-    strange = pc.binary_join_element_wise(date, clock, _text("?"), null_handling="skip")
-    return pc.if_else(pc.fill_null(both, False), pc.binary_join_element_wise(date, clock, _text(" ")), strange)  # noqa: FBT003
+    strange = pc.binary_join_element_wise(date, clock, _QUESTION, null_handling="skip")
+    return pc.if_else(pc.fill_null(both, _FALSE), pc.binary_join_element_wise(date, clock, _BLANK), strange)
 
 
 def state_of(one: Column, other: Column) -> NDArray[np.uint8]:
     """Return the state of two columns that are read together."""
     strange = (one.state == STRANGE) | (other.state == STRANGE)
     return np.where(strange, STRANGE, np.minimum(one.state, other.state)).astype(np.uint8)
-
-
-def _text(text: str) -> pa.Scalar:
-    return pa.scalar(text, pa.large_string())
 
 
 def days_and_slots(columns: Sequence[pa.Array], slot_s: int) -> Column:
