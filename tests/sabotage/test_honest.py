@@ -72,7 +72,7 @@ def honest(number, folder):
     return name, "held" if not told["cannot"] else "held, with the audit only"
 
 
-@pytest.mark.parametrize("number", range(24))
+@pytest.mark.parametrize("number", [*range(24), 142])  # 142: a fix 8 mm short of a step
 def test_an_honest_release_holds(number, tmp_path):
     honest(number, tmp_path)
 

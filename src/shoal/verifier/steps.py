@@ -33,7 +33,8 @@ _EXACT_M, _EXACT = 0.02, 1e-6  # what seven decimals of a degree, and the shape 
 _OFF_M, _OFF = 0.05, 1e-3  # how far a point may lie beside the line, in metres and as a share of the step
 _HALF_MS = 0.501  # times are rounded to milliseconds
 _ROWS, _RECORDS = 1 << 16, 256
-_BESIDE, _START, _END = 1, 2, 3  # what is wrong with a record: beside the route, the first or the last point is there
+_END, _START, _BESIDE = 1, 2, 3  # what is wrong with a record: the last point, the first one, or the route
+_WAYS = 16
 
 
 class _Places(NamedTuple):
@@ -192,23 +193,38 @@ def _begins(route: _Places, begin: int, i: int, new: _Point, step_m: float, spli
 
 
 @jit
-def _walked(route: _Places, i: int, stop: int, points: _Places, first: int, last: int, step_m: float) -> int:
-    """Walk from a record's first point, set on the way to fix i; return the fix of the last point, -1 beside it."""
+def _walked(
+    route: _Places, i: int, stop: int, points: _Places, first: int, last: int, step_m: float
+) -> tuple[Ints, int]:
+    """Walk from a record's first point, set on the way to fix i; return the fixes that the last one may be set at.
+
+    A fix almost exactly one step away may have been reached or not, as rounding had it: both ways are walked.
+    """
     slack = _EXACT_M + _EXACT * step_m
+    ways, others = np.empty(_WAYS, np.int64), np.empty(_WAYS, np.int64)
+    ways[0], n_ways = i, 1
     for p in range(first + 1, last):
         here, new = _at(points, p - 1), _at(points, p)
-        while i < stop:
-            to = _at(route, i)
-            away = _apart(here, to)
-            if away >= step_m - slack:
+        n_others = seen = 0
+        for way in range(n_ways):
+            if ways[way] < seen:  # the way before came by here
+                continue
+            for at in range(ways[way], stop):
+                to, seen = _at(route, at), at + 1
+                away = _apart(here, to)
+                if away < step_m - slack:
+                    continue
+                before = others[n_others - 1] if n_others > 0 else at
+                stayed = before < at and route.lng[before] == route.lng[at] and route.lat[before] == route.lat[at]
+                if stayed or n_others == _WAYS:
+                    continue
                 if _is_towards(here, points.lat[p - 1], points.lng[p - 1], to, new, step_m):
-                    break
+                    others[n_others] = at
+                    n_others += 1
                 if away > step_m + slack:
-                    return -1
-            i += 1
-        if i == stop:
-            return -1
-    return i
+                    break
+        ways, others, n_ways = others, ways, n_others
+    return ways, n_ways
 
 
 @jit
@@ -229,14 +245,15 @@ def _fault(
     i = begin + np.searchsorted(route.ms[begin:stop], begun)
     worst = _BESIDE
     while i < stop and route.ms[i] == begun:
-        if _begins(route, begin, i, _at(points, first), step_m, split):
-            at = _walked(route, i, stop, points, first, last, step_m)
-            if at >= 0 and (route.ms[at] == ended or last == first + 1):
+        begins = _begins(route, begin, i, _at(points, first), step_m, split)
+        ways, n_ways = _walked(route, i, stop, points, first, last, step_m)
+        for at in ways[:n_ways]:
+            if not begins:
+                worst = min(worst, _START)
+            elif route.ms[at] == ended:
                 if _goes_on(route, at, stop, _at(points, last - 1), step_m):
                     return 0
-                worst = _END
-        elif worst == _BESIDE and _walked(route, i, stop, points, first, last, step_m) >= 0:
-            worst = _START
+                worst = min(worst, _END)
         i += 1
     return worst
 
