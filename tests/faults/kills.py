@@ -17,7 +17,7 @@ from tests.faults.matrix import in_memory, table
 from tests.injected import SETTINGS, Injector, compiled
 from tests.pages import put
 
-KILLS = 1_000
+KILLS = int(os.environ.get("KILLS", "1000"))
 
 
 def killed(injector, method, kills, *, seed=1):
