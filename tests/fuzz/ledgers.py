@@ -78,13 +78,11 @@ def act(case: Case, folder: Path) -> Any:
 
     from shoal.publishing.ledger.book import open_book
 
-    path = folder / _NAME
+    path, people = folder / _NAME, SimpleNamespace(labels=pa.array(_LABELS))
     honest = b"".join([_FIRST, json.dumps(_content()[0]).encode(), b"\n", _content()[1]])
     try:
-        with open_book(path, allow_overlap=True) as book:
-            book.meet(SimpleNamespace(labels=pa.array(_LABELS)))  # type: ignore[arg-type]
-        with open_book(path) as book:
-            book.meet(SimpleNamespace(labels=pa.array(_LABELS)))  # type: ignore[arg-type]
+        for allowed in (True, False):
+            open_book(path, allow_overlap=allowed).meet(people)
     finally:
         if path.read_bytes() != case.files[_NAME]:
             raise Broken("wrong", "the ledger was changed")

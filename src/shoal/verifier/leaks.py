@@ -86,7 +86,7 @@ def _is_tiled(file: File) -> bool:
     parquet: Any = file.parquet
     chunks = file.chunks()
     # Arrow notes the offset 0 for a page that is not there.
-    starts = [min(at for at in (c.dictionary_page_offset, c.data_page_offset) if at) for c in chunks]
+    starts = [min((at for at in (c.dictionary_page_offset, c.data_page_offset) if at), default=0) for c in chunks]
     ends = [start + chunk.total_compressed_size for start, chunk in zip(starts, chunks, strict=True)]
     spans = sorted(zip(starts, ends, strict=True))
     footer = file.path.stat().st_size - _TAIL - parquet.serialized_size
