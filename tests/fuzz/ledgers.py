@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from tests.fuzz.case import CANARY, Broken, Case, Kind
-from tests.fuzz.mutate import EDGES, any_bytes, as_json, tree
+from tests.fuzz.mutate import EDGES, KEYS, any_bytes, as_json, tree
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,7 +44,7 @@ def _marks() -> bytes:
 
 
 def _content() -> tuple[Any, bytes]:
-    entries = [_ENTRY, {**_ENTRY, "release": "s.parquet", "grouped": False, "published": None}]
+    entries = [{**_ENTRY}, {**_ENTRY, "release": "s.parquet", "grouped": False, "published": None}]
     columns = _marks() + np.array([0, 0, 0, 3, 3, 3], "<i4").tobytes() + _marks()
     return {"key": bytes(32).hex(), "releases": entries}, columns
 
@@ -52,8 +52,12 @@ def _content() -> tuple[Any, bytes]:
 def draw_ledger(draw: Random) -> Case:
     header, columns = _content()
     first, text = _FIRST, json.dumps(header).encode()
-    what = draw.randrange(10)
-    if what < 5:
+    what = draw.randrange(14)
+    if what > 9:  # still a ledger, in which these people are
+        name = draw.choice(("release", "method", "begun", "published", "claim"))
+        header["releases"] = [{**entry, name: draw.choice((*KEYS, entry[name]))} for entry in header["releases"]]
+        text = json.dumps(header).encode()
+    elif what < 5:
         text = as_json(draw, tree(draw, header, 3))
     elif what == 5:
         header["releases"][draw.randrange(2)]["users"] = draw.choice(EDGES)

@@ -5,15 +5,24 @@ import pytest
 from tests.fuzz.case import FIXED, case_of, load, outcome, seeds_of
 from tests.fuzz.kinds import KINDS
 
-EACH = FIXED // len(KINDS)
+# How many of each kind: fewer of those that cost more.
+EACH = {
+    **{"csv": 160, "parquet": 160, "arrow": 120, "json": 160, "packed": 120, "frame": 140, "toml": 100},
+    **{"manifest": 220, "release": 300, "audit": 200, "ledger": 200, "record": 120},
+}
 _STEP = 10
+FIRSTS = [(kind, first) for kind in KINDS for first in range(0, EACH[kind], _STEP)]
 SEEDS = [(kind, seed) for kind in KINDS.values() for seed in seeds_of(kind)]
 
 
-@pytest.mark.parametrize("first", range(0, EACH, _STEP))
-@pytest.mark.parametrize("kind", KINDS)
+def test_there_are_as_many_cases_as_ever():
+    assert EACH.keys() == KINDS.keys()
+    assert sum(EACH.values()) == FIXED
+
+
+@pytest.mark.parametrize(("kind", "first"), FIRSTS)
 def test_cases_end_well(kind, first):
-    for number in range(first, min(first + _STEP, EACH)):
+    for number in range(first, first + _STEP):
         case = case_of(KINDS[kind], number)
         try:
             outcome(KINDS[kind], case)
@@ -29,4 +38,6 @@ def test_what_once_broke_ends_well(kind, seed):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_number_is_always_the_same_case(kind):
-    assert case_of(KINDS[kind], FIXED + 10) == case_of(KINDS[kind], FIXED + 10)
+    numbers = range(FIXED, FIXED + 40)
+    once = [case_of(KINDS[kind], number) for number in numbers]
+    assert [case_of(KINDS[kind], number) for number in reversed(numbers)] == once[::-1]
