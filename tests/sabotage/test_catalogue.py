@@ -14,7 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from shoal.claim import Claim
 from shoal.errors import CannotCheck
+from shoal.seen.codes import NOT_CHECKED
 from shoal.seen.findings import Findings
 from shoal.verifier import verify
 from shoal.verifier.header import check_header
@@ -924,3 +926,40 @@ def test_a_crafted_release(key, tmp_path):
 def test_there_are_many():
     assert len(CASES) >= 150
     assert len({code for _, _, code, _, _ in CASES.values()}) >= 60
+
+
+# The rows as other programs write them: no longer a file of shoal, but the rows keep the claim
+
+
+def by_duckdb(table, path):
+    duckdb = pytest.importorskip("duckdb")
+    with duckdb.connect() as base:
+        base.execute("SET TimeZone = 'UTC'")
+        base.register("rows", table)
+        base.execute(f"COPY rows TO '{path}' (FORMAT parquet, COMPRESSION zstd)")
+
+
+def by_polars(table, path):
+    pytest.importorskip("polars").from_arrow(table).write_parquet(path)
+
+
+def by_pandas(table, path):
+    pytest.importorskip("pandas")
+    table.to_pandas().to_parquet(path)
+
+
+@pytest.mark.parametrize("write", [by_duckdb, by_polars, by_pandas])
+def test_other_programs_write_the_rows(write, tmp_path):
+    table, path = GROUPS.table(), tmp_path / "rows.parquet"
+    write(table, path)
+    (tmp_path / "README.txt").write_text("a note beside")
+    how = {"claim": Claim("k-anonymity", k=K)}
+    verdict = verify(PEOPLE, path, **how)
+    assert verdict.ok, verdict.messages
+    assert NOT_CHECKED["form"] in verdict.not_checked
+    write(table.append_column("name", pa.array(["ann"] * len(table))), path)
+    assert verify(PEOPLE, path, **how).codes == ("leaks/foreign-columns",)
+    write(one(table, "lat", 5, HOME), path)
+    assert verify(PEOPLE, path, **how).codes == ("leaks/places",)
+    write(one(table, "x_max", 5, at(table, "x_max", 5) + 37), path)
+    assert "leaks/off" in verify(PEOPLE, path, **how).codes
