@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import subprocess
 import sys
+import zipfile
 
 import numpy as np
 import pyarrow as pa
@@ -59,7 +60,14 @@ def written(whole):
     return lambda path: path.write_text(whole)
 
 
-FIX = f'<trkpt lat="{LONG}" lon="2"><time>2026-03-01T08:00:00Z</time></trkpt>'
+def shared(path):
+    """One long text that a hundred thousand cells show."""
+    cells = "".join(f'<row r="{n}"><c r="A{n}" t="s"><v>0</v></c></row>' for n in range(1, 100_001))
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("xl/sharedStrings.xml", f"<sst><si><t>{LONG[:30_000]}</t></si></sst>")
+        archive.writestr("xl/worksheets/sheet1.xml", f"<sheetData>{cells}</sheetData>")
+
+
 BOMBS = {
     "label.parquet": (parquet(uid=repeated(LONG)), "column for the user has more than 1,000 characters"),
     "time.parquet": (parquet(datetime=repeated(LONG)), "column for the time has more than 1,000"),
@@ -78,6 +86,7 @@ BOMBS = {
         lambda path: path.write_bytes(gzip.compress((HEADER + ROW + LONG * 40 + "\n" + ROW).encode(), 1)),
         "a line has more than 2,000,000 bytes",
     ),
+    "shared.xlsx": (shared, "texts of up to 30,0.. bytes in 100,000 cells are too much"),
     "deep.gpx": (written("<gpx>" + "<a>" * 1_000), "more than 100 elements inside each other"),
     "tag.gpx": (written(f'<gpx><a b="{LONG * 20}'), "a tag has more than 16 MB"),
 }

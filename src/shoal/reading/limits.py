@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CONFIRM_ROWS",
     "LEAST_UNPACKED",
+    "MAX_CELLS",
     "MAX_COLUMNS",
     "MAX_DEPTH",
     "MAX_FEATURE",
@@ -28,6 +29,7 @@ __all__ = [
     "MAX_RECORD",
     "MAX_REJECTS",
     "MAX_SHEET",
+    "MAX_SHEET_RATIO",
     "MAX_TEXT",
     "MAX_TIME",
     "bounded_sql",
@@ -50,7 +52,9 @@ MAX_PROPERTIES = 1_000  # different ones, of GeoJSON features
 MAX_DEPTH = 100  # elements inside each other
 MAX_FOOTER = 1 << 26  # bytes that describe a Parquet file
 MAX_MEMBERS = 100_000  # files in an archive
-MAX_SHEET = 1 << 31  # bytes of an unpacked spreadsheet
+MAX_SHEET = 1 << 31  # bytes of an unpacked spreadsheet, and of the texts of its cells
+MAX_CELLS = 1 << 25  # cells of a sheet from the first to the last, with those between them that are empty
+MAX_SHEET_RATIO = 200  # of an unpacked spreadsheet to its size
 MAX_RATIO = 500  # real rows shrink to a tenth; a larger ratio is a decompression bomb
 LEAST_UNPACKED = 1 << 26  # bytes that any file may unpack to
 ROWS_PER_BYTE = 8  # real rows take more than a byte each, also where columns are sorted

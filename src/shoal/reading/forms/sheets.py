@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 from shoal.errors import InputError, TooLarge, UnreadableFile
 from shoal.reading.forms import Brought
 from shoal.reading.inputs import is_panic
+from shoal.reading.limits import LEAST_UNPACKED, MAX_CELLS, MAX_SHEET, MAX_SHEET_RATIO, MAX_TEXT
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = ["bring_sheets"]
 
-_MAX_UNPACKED = 1 << 31  # the reader holds a whole sheet in memory
-_MAX_CELLS = 1 << 25  # from the first to the last, with those between them that are empty: the reader has room for all
 _BLOCK = 1 << 20
+_SHARED = "sharedStrings.xml"
 _PLACE = re.compile(rb"""<(?:\w+:)?(?:c|row)\s[^<>]*?\br=["']([A-Za-z]*)(\d+)["']""")
 
 
@@ -74,7 +74,7 @@ def _check_unpacked(path: Path, name: str) -> None:
             stated = sum(member.file_size for member in packed.infolist())
     except (zipfile.BadZipFile, ValueError):
         raise UnreadableFile(f"{name}: not a whole spreadsheet; save it as CSV") from None
-    if stated > _MAX_UNPACKED or (stated > 1 << 26 and stated > 200 * path.stat().st_size):
+    if stated > MAX_SHEET or (stated > LEAST_UNPACKED and stated > MAX_SHEET_RATIO * path.stat().st_size):
         raise TooLarge(f"{name}: the spreadsheet is too large; save it as CSV")
 
 
@@ -84,9 +84,14 @@ def _check_area(path: Path, name: str) -> None:
     Without room, the reader ends the process.
     """
     with zipfile.ZipFile(path) as packed:
+        longest = repeats = 0
         for member in packed.infolist():
             try:
                 rows, columns = _last_cell(packed, member)
+                if member.filename.endswith(_SHARED):
+                    longest = _longest_text(packed, member)
+                else:
+                    repeats += _shared_cells(packed, member)
             except (
                 OSError,
                 EOFError,
@@ -100,8 +105,12 @@ def _check_area(path: Path, name: str) -> None:
                 raise UnreadableFile(
                     f"{name}: not a whole spreadsheet, or it needs a password; save it as CSV"
                 ) from None
-            if rows * columns > _MAX_CELLS:
+            if rows * columns > MAX_CELLS:
                 raise TooLarge(f"{name}: a sheet of {rows:,} × {columns:,} cells is too large; save it as CSV")
+        if longest * repeats > MAX_SHEET and longest > MAX_TEXT:
+            raise TooLarge(
+                f"{name}: texts of up to {longest:,} bytes in {repeats:,} cells are too much; save it as CSV"
+            )
 
 
 def _last_cell(packed: zipfile.ZipFile, member: zipfile.ZipInfo) -> tuple[int, int]:
@@ -115,6 +124,27 @@ def _last_cell(packed: zipfile.ZipFile, member: zipfile.ZipInfo) -> tuple[int, i
                 columns = max(columns, _column(letters))
             rest = (rest + block)[-200:]
     return rows, columns
+
+
+def _longest_text(packed: zipfile.ZipFile, member: zipfile.ZipInfo) -> int:
+    """Return the bytes of the longest of the texts that cells share."""
+    longest = before = 0
+    with packed.open(member) as text:
+        while block := text.read(_BLOCK):
+            *ended, rest = block.split(b"</")
+            for one in ended:
+                longest, before = max(longest, before + len(one)), 0
+            before += len(rest)
+    return max(longest, before)
+
+
+def _shared_cells(packed: zipfile.ZipFile, member: zipfile.ZipInfo) -> int:
+    """Return how many cells of a member show a shared text."""
+    found = 0
+    with packed.open(member) as text:
+        while block := text.read(_BLOCK):
+            found += block.count(b't="s"') + block.count(b"t='s'")
+    return found
 
 
 def _column(letters: bytes) -> int:
