@@ -142,7 +142,7 @@ def act(case: Case, folder: Path) -> Any:
     finally:
         del os.environ["SHOAL_DEBUG"]
         os.chdir(here)
-    if code != 2 or not err.getvalue().startswith("shoal: "):
+    if code != 2 or not any(line.startswith("shoal: ") for line in err.getvalue().splitlines()):
         raise Broken("wrong", f"exit code {code}")
     return ""  # a setting is no data, so a message may name it
 
