@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from shoal.arrow import from_arrow_array, scalar_of
 from shoal.lists import offsets_of
 from shoal.seen.index import hold
 
@@ -236,8 +237,9 @@ def _label_numbers(labels: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the labels as whole numbers (-1 where they are none) and their rank, numerical if all are numbers."""
     text = labels.cast(pa.large_string())
     fits = pc.match_substring_regex(text, r"^\d{1,18}$")
-    numbers = pc.fill_null(pc.if_else(fits, text, None).cast(pa.int64()), -1).to_numpy(zero_copy_only=False)
-    order = pc.sort_indices(pa.array(numbers) if pc.all(fits).as_py() else text).to_numpy()
+    whole = pc.if_else(fits, text, scalar_of("-1")).cast(pa.int64())
+    numbers = from_arrow_array(whole)
+    order = from_arrow_array(pc.sort_indices(whole if pc.all(fits).as_py() else text))
     rank = np.empty(len(numbers), dtype=np.int64)
     rank[order] = np.arange(len(numbers))
     return numbers, rank
