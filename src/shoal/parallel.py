@@ -6,7 +6,7 @@ Kernels release the GIL. Ranges and parts never depend on the number of threads,
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+from contextlib import closing, suppress
 from itertools import repeat
 from queue import Empty, SimpleQueue
 from threading import Thread
@@ -16,7 +16,7 @@ from shoal.errors import TooLarge
 from shoal.interrupt import undisturbed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Generator, Iterable, Iterator
 
     from shoal.store import Arrays
 
@@ -144,17 +144,20 @@ class _Workers(Generic[T]):
             raise interrupted
 
 
-def ahead(items: Iterable[T]) -> Iterator[T]:
+def ahead(items: Iterable[T]) -> Generator[T]:
     """Yield the same items; each is made on another thread while the caller works on the one before.
+
+    A caller that may not come to the end closes it, so that a signal that came meanwhile is raised there.
 
     >>> list(ahead(n * n for n in range(4)))
     [0, 1, 4, 9]
     """
     source = iter(items)
-    for found in in_order(lambda _: _next_of(source), repeat(None), threads=1, waiting=1):
-        if not found:
-            return
-        yield from found
+    with closing(in_order(lambda _: _next_of(source), repeat(None), threads=1, waiting=1)) as made:
+        for found in made:
+            if not found:
+                return
+            yield from found
 
 
 def _next_of(source: Iterator[T]) -> list[T]:
@@ -166,7 +169,7 @@ def _next_of(source: Iterator[T]) -> list[T]:
 
 def in_order(
     function: Callable[[S], T], items: Iterable[S], *, threads: int | None = None, waiting: int | None = None
-) -> Iterator[T]:
+) -> Generator[T]:
     """Yield `function(item)` for every item, in order; threads work `waiting` items ahead, or one each and one more.
 
     >>> list(in_order(abs, [-3, 2, -1], threads=2))

@@ -4,6 +4,8 @@ import hashlib
 import json
 import os
 import stat
+import sys
+from contextlib import contextmanager
 
 import numpy as np
 import pyarrow as pa
@@ -12,9 +14,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
-from shoal import switch
+from shoal import parallel, switch
 from shoal.errors import AlreadyExists, NotVerified, OutputError, SettingsError, UnreadableFile
 from shoal.folders import private_folder
+from shoal.publishing.files import write_tables
 from shoal.publishing.manifest import _two_digits, manifest_path
 from shoal.publishing.schema import release_table
 from tests.forked import Forked
@@ -296,3 +299,24 @@ def test_with_a_seed_only_k_anonymity_is_still_claimed(method, events, tmp_path)
     hidden = method.claim.name == "k-anonymity"
     assert published.claim == (method.claim if hidden else shoal.Claim("none", why="research"))
     assert json.loads((tmp_path / "r.parquet.manifest.json").read_text())["seeded"] is True
+
+
+def test_a_signal_while_writing_ends_is_raised_and_never_ignored(tmp_path, monkeypatch):
+    """What is made ahead is closed by the writer, not by the garbage collector, which would only print the signal."""
+    ignored = []
+    monkeypatch.setattr(sys, "unraisablehook", ignored.append)
+
+    @contextmanager
+    def disturbed():
+        yield
+        raise KeyboardInterrupt
+
+    def broken(*_):
+        monkeypatch.setattr(parallel, "undisturbed", disturbed)
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(pq.ParquetWriter, "write_table", broken)
+    tables = (pa.table({"n": [n]}) for n in range(9))
+    with pytest.raises(KeyboardInterrupt):
+        write_tables(tmp_path / "t.parquet", tables, 0o600)
+    assert not ignored

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
@@ -29,8 +29,8 @@ def write_tables(path: Path, tables: Iterator[pa.Table], mode: int, **encoding: 
     as_text = path.suffix.lower() != ".parquet"
     quoting = "needed" if mode == PRIVATE else "none"  # labels may hold commas, published values never do
     writer: Any = None
-    with _new_file(path, mode) as file, ExitStack() as open_writer:
-        for made in ahead(tables):
+    with _new_file(path, mode) as file, ExitStack() as open_writer, closing(ahead(tables)) as ready:
+        for made in ready:
             table = _as_text(made) if as_text else made
             if writer is None and as_text:
                 file.write((",".join(table.column_names) + "\n").encode())
