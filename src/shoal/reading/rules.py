@@ -75,7 +75,7 @@ def judge(rows: Rows, rules: Rules) -> NDArray[np.uint8] | None:
     if not rules.filters and _all_good(rows, rules):
         return None
     codes = np.full(len(rows.users), KEPT, dtype=np.uint8)
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         broken = [
             (BAD_USER, rows.users < 0),
             (BAD_TIME, rows.ms == NO_TIME),
