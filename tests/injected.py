@@ -34,7 +34,7 @@ ACTIONS = {
 # Two settings of each method, for an old release and a new one.
 SETTINGS = {
     **dict.fromkeys(("shoal", "k-scale", "k-concealment", "glove"), ({"k": 2}, {"k": 3})),
-    "kte-hide": ({"k": 2}, {"k": 2, "epsilon": "60min"}),
+    "kte-hide": ({"k": 2}, {"k": 2, "tau": "60min", "epsilon": "60min"}),
     "promesse": ({"step": 500}, {"step": 400}),
     "geo-indistinguishability": ({"epsilon": 0.01}, {"epsilon": 0.02}),
     "uniform": ({"to_cell": 5_000}, {"to_cell": 10_000}),
