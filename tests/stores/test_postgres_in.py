@@ -27,7 +27,7 @@ def people_of(people):
 
 
 def bring(address, folder):
-    (path,) = bring_table(address, folder, lambda _: None)
+    ((path, _),) = bring_table(address, folder, lambda _: None)
     return pq.read_table(path)
 
 

@@ -364,7 +364,9 @@ def test_the_disk_is_looked_at_first_and_may_still_be_full(tmp_path, monkeypatch
     with pytest.raises(OutputError, match=r"work.dir"):
         shoal.from_arrow(rows, run=Run(memory=2**17, work_dir=tmp_path / "nowhere"))
 
-    def full(*_):
+    def full(handle, data, at, write=os.pwrite):
+        if len(data) < 1000:  # the mark of a private folder
+            return write(handle, data, at)
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "pwrite", full)

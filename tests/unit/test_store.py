@@ -186,7 +186,7 @@ def test_another_process_is_refused_too(tmp_path):
     with kept_folder(tmp_path, "r.parquet", "key"):
         _, out, err = forked(code, tmp_path)
     assert "mine" not in out
-    assert "another run is making this output" in err
+    assert "another run is using this output" in err
 
 
 def test_a_run_without_resume_throws_it_away(tmp_path):

@@ -39,6 +39,7 @@ _NO_ROW = "not a row of the table"
 # Why a second parser has nothing to say.
 _WHY = {
     "address": "it comes from a database or an object store",
+    "memory": "it is a table in memory, not a file",
     "form": "no second parser knows its form",
     "columns": "a second parser can't tell its columns",
     "users": "a second parser can't read its users",

@@ -10,8 +10,10 @@ import bz2
 import glob
 import gzip
 import lzma
+import os
 import re
 import zipfile
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -23,7 +25,7 @@ import pyarrow as pa
 from shoal.stores.addresses import is_address
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
 __all__ = ["Found", "Unseen", "files_of"]
 
@@ -78,7 +80,9 @@ class Found:
 
 def files_of(original: Any) -> Iterator[Found]:
     """Yield the tables in files, folders and patterns, each file once. Raises Unseen for what is none of these."""
-    asked = [original] if isinstance(original, str | Path) else list(original)
+    asked = [original] if isinstance(original, str | os.PathLike) else original
+    if not isinstance(asked, Sequence) or not all(isinstance(one, str | os.PathLike) for one in asked):
+        raise Unseen("memory")
     if any(is_address(one) for one in asked):
         raise Unseen("address")
     paths = dict.fromkeys(path.absolute() for one in asked for path in _paths(Path(one)))
