@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -19,11 +19,18 @@ if TYPE_CHECKING:
 __all__ = ["count_visits"]
 
 
+class _Places(NamedTuple):
+    """Where everybody was at some time: user u at the places from offsets[u] to offsets[u+1]."""
+
+    x: Granules
+    y: Granules
+    offsets: Ints
+
+
 @jit
-def _visit(
-    x: Granules, y: Granules, offsets: Ints, records: RecordBoxes, users: Ints, record: Ints, counts: Ints, visits: Ints
-) -> None:
+def _visit(people: _Places, records: RecordBoxes, users: Ints, record: Ints, counts: Ints, visits: Ints) -> None:
     """Count for each pair the boxes whose area has a sample of the user, and for each box the pairs that do."""
+    x, y, offsets = people
     first, boxes = records.offsets, records.boxes
     for n in range(len(users)):
         start, stop = offsets[users[n]], offsets[users[n] + 1]
@@ -52,14 +59,6 @@ def count_visits(
     boxes of each pair, and little more than the larger of them where people stay in the same area.
     """
     counts = np.empty(len(users), np.int64)
-    _visit(
-        people.x,
-        people.y,
-        people.offsets,
-        boxes_of(records),
-        users,
-        record,
-        counts,
-        np.empty(0, np.int64) if visits is None else visits,
-    )
+    places = _Places(people.x, people.y, people.offsets)
+    _visit(places, boxes_of(records), users, record, counts, np.empty(0, np.int64) if visits is None else visits)
     return counts

@@ -46,6 +46,14 @@ class _Places(NamedTuple):
     lat: Floats
 
 
+class _Line(NamedTuple):
+    """The places of one person, or of one record, in the order of time."""
+
+    ms: Ints
+    lng: Floats
+    lat: Floats
+
+
 class _Point(NamedTuple):
     """A point in metres from the Earth's centre."""
 
@@ -100,12 +108,13 @@ def check_routes(
     if scan.columns is None or fixes.columns is None or not len(scan):
         return
     there = fixes.columns
-    route = _Places(there.offsets, there.ms, there.lng, there.lat)
+    routes = _Places(there.offsets, there.ms, there.lng, there.lat)
     points = _Places(offsets_of(scan.counts), *scan.columns)
     found = np.zeros(len(scan), np.int64)
 
     def work(first: int, last: int) -> None:
-        _follow(route, points, owners, first, last, float(step_m), split, found)
+        some = points._replace(offsets=points.offsets[first : last + 1])
+        _follow(routes, some, owners[first:last], float(step_m), split, found[first:last])
 
     run.ranges(work, ranges_of(len(scan), _RECORDS))
     beside, start, end = (int((found == fault).sum()) for fault in (_BESIDE, _START, _END))
@@ -138,8 +147,14 @@ def _point(lng: float, lat: float) -> _Point:
 
 
 @jit
-def _at(places: _Places, row: int) -> _Point:
-    return _point(places.lng[row], places.lat[row])
+def _line(places: _Places, n: int) -> _Line:
+    first, last = places.offsets[n], places.offsets[n + 1]
+    return _Line(places.ms[first:last], places.lng[first:last], places.lat[first:last])
+
+
+@jit
+def _at(line: _Line, row: int) -> _Point:
+    return _point(line.lng[row], line.lat[row])
 
 
 @jit
@@ -168,16 +183,16 @@ def _is_towards(here: _Point, lat: float, lng: float, to: _Point, new: _Point, s
 
 
 @jit
-def _begins(route: _Places, begin: int, i: int, new: _Point, step_m: float, split: bool) -> bool:
+def _begins(route: _Line, i: int, new: _Point, step_m: float, split: bool) -> bool:
     """Return whether a trace that begins at some fix before fix i has its second point, on the way to fix i, here."""
     slack = _EXACT_M + _EXACT * step_m
     nearest_m = 2.0 * step_m + 4.0 * slack
-    for s in range(i - 1, begin - 1, -1):
+    for s in range(i - 1, -1, -1):
         start = _at(route, s)
         away = _apart(start, new)
         if away > nearest_m:
             return False  # no trace that begins before came here without a point on the way
-        if not split and s > begin:
+        if not split and s > 0:
             continue
         if abs(away - step_m) <= 2.0 * slack and _apart(start, _at(route, i)) >= step_m - slack:
             if not _is_towards(start, route.lat[s], route.lng[s], _at(route, i), new, step_m):
@@ -193,9 +208,7 @@ def _begins(route: _Places, begin: int, i: int, new: _Point, step_m: float, spli
 
 
 @jit
-def _walked(
-    route: _Places, i: int, stop: int, points: _Places, first: int, last: int, step_m: float
-) -> tuple[Ints, int]:
+def _walked(route: _Line, i: int, points: _Line, step_m: float) -> tuple[Ints, int]:
     """Walk from a record's first point, set on the way to fix i; return the fixes that the last one may be set at.
 
     A fix almost exactly one step away may have been reached or not, as rounding had it: both ways are walked.
@@ -203,13 +216,13 @@ def _walked(
     slack = _EXACT_M + _EXACT * step_m
     ways, others = np.empty(_WAYS, np.int64), np.empty(_WAYS, np.int64)
     ways[0], n_ways = i, 1
-    for p in range(first + 1, last):
+    for p in range(1, len(points.ms)):
         here, new = _at(points, p - 1), _at(points, p)
         n_others = seen = 0
         for way in range(n_ways):
             if ways[way] < seen:  # the way before came by here
                 continue
-            for at in range(ways[way], stop):
+            for at in range(ways[way], len(route.ms)):
                 to, seen = _at(route, at), at + 1
                 away = _apart(here, to)
                 if away < step_m - slack:
@@ -228,30 +241,28 @@ def _walked(
 
 
 @jit
-def _goes_on(route: _Places, i: int, stop: int, here: _Point, step_m: float) -> bool:
+def _goes_on(route: _Line, i: int, here: _Point, step_m: float) -> bool:
     """Return whether some fix from fix i on is one step or more away: there the point was that is dropped."""
-    for n in range(i, stop):  # noqa: SIM110  numba knows no any()
+    for n in range(i, len(route.ms)):  # noqa: SIM110  numba knows no any()
         if _apart(here, _at(route, n)) >= step_m - _EXACT_M - _EXACT * step_m:
             return True
     return False
 
 
 @jit
-def _fault(
-    route: _Places, begin: int, stop: int, points: _Places, first: int, last: int, step_m: float, split: bool
-) -> int:
-    """Return what is wrong with the record of a person whose fixes are begin…stop-1; 0 if nothing is."""
-    begun, ended = points.ms[first], points.ms[last - 1]
-    i = begin + np.searchsorted(route.ms[begin:stop], begun)
+def _fault(route: _Line, points: _Line, step_m: float, split: bool) -> int:
+    """Return what is wrong with a record of the person whose fixes are the route; 0 if nothing is."""
+    begun, ended = points.ms[0], points.ms[-1]
+    i = np.searchsorted(route.ms, begun)
     worst = _BESIDE
-    while i < stop and route.ms[i] == begun:
-        begins = _begins(route, begin, i, _at(points, first), step_m, split)
-        ways, n_ways = _walked(route, i, stop, points, first, last, step_m)
+    while i < len(route.ms) and route.ms[i] == begun:
+        begins = _begins(route, i, _at(points, 0), step_m, split)
+        ways, n_ways = _walked(route, i, points, step_m)
         for at in ways[:n_ways]:
             if not begins:
                 worst = min(worst, _START)
             elif route.ms[at] == ended:
-                if _goes_on(route, at, stop, _at(points, last - 1), step_m):
+                if _goes_on(route, at, _at(points, len(points.ms) - 1), step_m):
                     return 0
                 worst = min(worst, _END)
         i += 1
@@ -259,10 +270,7 @@ def _fault(
 
 
 @jit
-def _follow(
-    route: _Places, points: _Places, owners: Ints, first: int, last: int, step_m: float, split: bool, found: Ints
-) -> None:
+def _follow(routes: _Places, points: _Places, owners: Ints, step_m: float, split: bool, found: Ints) -> None:
     """Fill what is wrong with some records."""
-    for r in range(first, last):
-        begin, stop = route.offsets[owners[r]], route.offsets[owners[r] + 1]
-        found[r] = _fault(route, begin, stop, points, points.offsets[r], points.offsets[r + 1], step_m, split)
+    for r in range(len(owners)):
+        found[r] = _fault(_line(routes, owners[r]), _line(points, r), step_m, split)
