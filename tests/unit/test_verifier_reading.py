@@ -5,7 +5,7 @@ import json
 import struct
 from collections import Counter
 from datetime import UTC, datetime
-from itertools import pairwise
+from itertools import chain, pairwise
 from types import SimpleNamespace
 
 import numpy as np
@@ -225,6 +225,7 @@ def file_of(file, *, footer=None, schema=None, writer=None):
         schema=schema,
         names=schema.names,
         parquet=file.parquet,
+        chunks=file.chunks,
         writer=file.writer if writer is None else writer,
         is_csv=False,
     )
@@ -322,9 +323,15 @@ def chunk_of(first, size, dictionary=None, **more):
 def test_chunks_leave_no_gap(chunks, tiled, tmp_path):
     path = tmp_path / "file"
     path.write_bytes(bytes(100))
-    groups = [SimpleNamespace(num_columns=len(own), column=own.__getitem__) for own in chunks]
-    parquet = SimpleNamespace(serialized_size=4, num_row_groups=len(groups), row_group=groups.__getitem__)
-    assert leaks._is_tiled(SimpleNamespace(path=path, parquet=parquet)) == tiled
+    file = SimpleNamespace(path=path, parquet=SimpleNamespace(serialized_size=4), chunks=lambda: [*chain(*chunks)])
+    assert leaks._is_tiled(file) == tiled
+
+
+def test_every_chunk_of_every_row_group_is_looked_at(tmp_path):
+    file = written(tmp_path, row_group_size=2)
+    starts = [chunk.data_page_offset for chunk in file.chunks()]
+    assert [chunk.path_in_schema for chunk in file.chunks()] == ["uid", "x"] * 3
+    assert starts == sorted(set(starts))
 
 
 def test_the_writer_is_arrow_and_says_no_more(tmp_path, monkeypatch):
