@@ -670,6 +670,10 @@ def swollen(n):
     return "identical/too-many-people", {"n": n}
 
 
+def area_of_few(n, k):
+    return "identical/area-of-few", {"n": n, "k": k}
+
+
 def empty(n):
     return "truth/box-without-sample", {"n": n}
 
@@ -678,7 +682,7 @@ NONE = ("identical/no-record", {})
 # Two groups of three and of two; the last has no sample.
 SIX = people_of([(5, 1, 1), (8, 1, 1)], [(5, 2, 1), (9, 1, 1)], [(4, 3, 1), (8, 2, 1)], [(5, 30, 1)], [(6, 31, 1)], [])
 NEAR, FAR = [flat(4, 5, 1, 3), flat(8, 9, 1, 2)], [flat(5, 6, 30, 31)]
-# Pieces: each box is about some of the group only.
+# Pieces: each box is about some of the group only. Three people were in the areas of the first three, two in the last.
 PIECES = [flat(4, 4, 1, 3), flat(5, 5, 1, 2), flat(8, 8, 1, 2), flat(9, 9, 1, 1)]
 
 
@@ -712,12 +716,14 @@ WHOLE = [
 ]
 IN_PIECES = [
     ([PIECES, FAR], [3, 2], 2, [], (2, 2, 2)),
-    ([PIECES, FAR], [3, 2], 3, [small(1, 3), few_users(1, 3)], (2, 2, 2)),
-    ([PIECES, FAR], [3, 3], 3, [few_users(1, 3)], (2, 3, 3)),
+    ([PIECES, FAR], [3, 2], 3, [small(1, 3), area_of_few(2, 3), few_users(1, 3)], (2, 2, 2)),
+    ([PIECES, FAR], [3, 3], 3, [area_of_few(2, 3), few_users(1, 3)], (2, 3, 3)),
+    ([[flat(4, 4, 3, 3), *PIECES[1:]], FAR], [3, 2], 2, [area_of_few(1, 2)], (2, 2, 2)),
+    ([[flat(4, 4, 2, 3), *PIECES[1:]], FAR], [3, 2], 2, [], (2, 2, 2)),
     ([PIECES[1:], FAR], [3, 2], 2, [left_out(1), swollen(1)], (2, 2, 0)),
     ([PIECES[1:], FAR], [2, 2], 2, [left_out(1)], (2, 2, 0)),
-    ([PIECES[2:], FAR], [3, 2], 2, [left_out(3), empty(2), few_users(1, 2)], (2, 2, 0)),
-    ([[*PIECES, at(15), at(17)], FAR], [3, 2], 2, [empty(2)], (2, 2, 2)),
+    ([PIECES[2:], FAR], [3, 2], 2, [left_out(3), empty(2), area_of_few(2, 2), few_users(1, 2)], (2, 2, 0)),
+    ([[*PIECES, at(15), at(17)], FAR], [3, 2], 2, [empty(2), area_of_few(2, 2)], (2, 2, 2)),
     ([], None, 2, [NONE, left_out(5)], (0, 0, 0)),
 ]
 
@@ -806,7 +812,7 @@ LOST = people_of(
 def test_pieces_of_groups_where_suppression_is_stated(monkeypatch):
     records = catalogue_of([*PIECES, at(15)], FAR, weights=[3, 2])
     for findings in in_all_ways(monkeypatch, LOST, records, 2, stated=5, level="group"):
-        assert findings.found == [empty(1)]
+        assert findings.found == [empty(1), area_of_few(1, 2)]
         assert findings.figures == {"groups": 2, "min_group": 2}
     for people, size in ways(LOST):
         monkeypatch.setattr(identical, "_USERS", size)
