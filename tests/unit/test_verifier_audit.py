@@ -457,8 +457,8 @@ def test_owners_of_records_of_points(left_out, added, said):
 # Order
 
 
-def twin_of_runs(values):
-    """Three random rankings of equal values; the correlation of each rank with the next one."""
+def twin_of_echoes(values):
+    """Three random rankings of equal values; the sums of each rank times the one at a distance, or opposite."""
     n, random, found = len(values), np.random.default_rng(len(values)), []
     for _ in range(3):
         place = [0] * n
@@ -469,15 +469,23 @@ def twin_of_runs(values):
             rank[number] = position
         middle, spread = (n - 1) / 2, ((n * n - 1) / 12) ** 0.5
         unit = [(r - middle) / spread for r in rank]
-        found.append(ndtr(-sum(a * b for a, b in pairwise(unit)) / n**0.5))
+        pairs = [[(i, (i + d) % n) for i in range(n)] for d in range(1, n // 2 + 1)]
+        moved = [sum(unit[i] * unit[j] for i, j in sorted({tuple(sorted(pair)) for pair in own})) for own in pairs]
+        scores = [
+            total / len({frozenset(pair) for pair in own}) ** 0.5 for total, own in zip(moved, pairs, strict=True)
+        ]
+        turned = [sum(unit[i] * unit[(s - i) % n] for i in range(n)) / (2 * n) ** 0.5 for s in range(n)]
+        found.append(min(ndtr(-scores[0]), ndtr(-max(scores)) * (n // 2), ndtr(-max(turned)) * n))
     return max(found)
 
 
-def test_runs_are_correlations_of_neighbours():
+def test_echoes_are_correlations_with_the_list_moved_or_turned():
     draw = np.random.default_rng(5)
     for n in (20, 21, 60):
-        for values in (draw.permutation(n), draw.integers(0, 3, n), np.arange(n) // 5, np.zeros(n, int)):
-            assert order._runs(values) == pytest.approx(twin_of_runs(values.tolist()), rel=1e-9)
+        lists = [draw.permutation(n), draw.integers(0, 3, n), np.arange(n) // 5, np.zeros(n, int), np.arange(n) * 7 % n]
+        lists += [np.tile(draw.permutation(n // 3), 3), np.abs(np.arange(n) - n // 2)]
+        for values in lists:
+            assert order._echoes(values) == pytest.approx(twin_of_echoes(values.tolist()), rel=1e-9)
 
 
 def test_two_values_may_have_a_trend():
@@ -487,14 +495,16 @@ def test_two_values_may_have_a_trend():
 
 
 def test_what_is_as_likely_as_the_limit_is_not_blamed(monkeypatch):
-    limit = 5e-8
-    for trend, runs, blamed in ((limit, limit, False), (0.0, 1.0, True), (1.0, 0.0, True), (1.0, limit, False)):
+    limit = 5e-9
+    for trend, echoes, blamed in ((limit, limit, False), (0.0, 1.0, True), (1.0, 0.0, True), (1.0, limit, False)):
         monkeypatch.setattr(order, "_trend", lambda _, p=trend: p)
-        monkeypatch.setattr(order, "_runs", lambda _, p=runs: p)
+        monkeypatch.setattr(order, "_echoes", lambda _, p=echoes: p)
         assert order._follows(np.arange(30)) is blamed
-    for p, blamed in ((limit, False), (4.9e-8, True)):
+    for p, blamed in ((limit, False), (4.9e-9, True)):
         monkeypatch.setattr("scipy.special.gammainc", lambda *_, p=p: p)
         assert order._too_many(3, 1.0) is blamed
+        monkeypatch.setattr("scipy.special.gammainc", lambda *_, p=p: p / 8)
+        assert order._too_many(3, 1.0, 8) is blamed
         monkeypatch.setattr("scipy.special.bdtrc", lambda *_, p=p: p)
         made = catalogue(np.arange(2), records_of([[(0, 0, 0, 0, 0, 0)], [(1, 1, 0, 0, 0, 0)]]))
         assert order._points_at(crowd_of(original([[(0, 0, 0)]])), made, np.array([0])) is blamed
@@ -512,32 +522,81 @@ def test_order_is_judged_from_twenty_records_on(n):
     assert order.check_quantities(Findings(), {}, n) is (n == 20)
 
 
-@pytest.mark.parametrize(("pairs", "blamed"), [(0, False), (10, False), (11, True), (40, True)])
-def test_identical_records_are_not_side_by_side(pairs, blamed):
-    """Forty kinds of two records each, in random order: so many side by side, where chance gives one."""
-    draw = np.random.default_rng(2)
-    kinds = draw.permutation(40)
-    groups = whole_numbers([*kinds[:pairs].repeat(2), *kinds[pairs:], *np.roll(kinds[pairs:], 7)])
-    unique = SimpleNamespace(ends=[draw.integers(0, 99, (40, 6)) for _ in range(3)], counts=np.zeros(40, int))
-    findings = Findings()
+def numbers_of_groups(groups):
+    """Return the codes that are found where only the groups of records, by number, can tell something."""
+    draw, kinds = np.random.default_rng(2), int(groups.max()) + 1
+    unique = SimpleNamespace(ends=[draw.integers(0, 99, (kinds, 6)) for _ in range(3)], counts=np.zeros(kinds, int))
+    findings, every = Findings(), np.arange(len(groups))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(order, "_follows", lambda _: False)
-        order.check_numbering(findings, Catalogue(np.arange(80), groups, groups, unique))
-    assert findings.codes == (["leaks/side-by-side"] if blamed else [])
+        order.check_numbering(findings, Catalogue(every, groups, np.ones(len(groups), int), unique))
+    return findings.codes
 
 
-def test_how_many_identical_ones_chance_puts_side_by_side():
-    """Of all orders of a few records, so many neighbours are identical on average."""
+def in_pairs(pairs, shuns):
+    """Return forty kinds of two records each: some have these numbers, the others random ones that are not so related.
+
+    `shuns` says of two numbers whether they are.
+    """
+    draw = np.random.default_rng(2)
+    free = sorted(set(range(80)) - {number for pair in pairs for number in pair})
+    while True:
+        rest = draw.permutation(free).reshape(-1, 2).tolist()
+        if not any(shuns(*pair) or abs(pair[0] - pair[1]) == 1 for pair in rest):
+            break
+    groups = np.empty(80, np.int64)
+    for kind, pair in zip(draw.permutation(40), [*pairs, *rest], strict=True):
+        groups[[*pair]] = kind
+    return groups
+
+
+# Chance puts one pair side by side; eleven have a probability of 1e-8, twelve one of 8e-10.
+@pytest.mark.parametrize(("many", "blamed"), [(0, False), (11, False), (12, True), (40, True)])
+def test_identical_records_are_not_side_by_side(many, blamed):
+    groups = in_pairs([(2 * n, 2 * n + 1) for n in range(many)], lambda a, b: abs(a - b) == 1)
+    assert numbers_of_groups(groups) == ["leaks/side-by-side"] * blamed
+
+
+# Of eighty distances, thirteen pairs at one of them have a probability of 6e-9, fourteen one of 4e-10.
+@pytest.mark.parametrize(("many", "blamed"), [(13, False), (14, True), (23, True)])
+@pytest.mark.parametrize("distance", [23, 57])
+def test_identical_records_are_not_at_one_distance(many, blamed, distance):
+    """Around and around: a distance of 57 is one of 23."""
+    pairs = [(n, n + distance) for n in range(23)]
+    groups = in_pairs(pairs[:many], lambda a, b: abs(a - b) in (distance, 80 - distance))
+    assert numbers_of_groups(groups) == ["leaks/regular"] * blamed
+
+
+# Of eighty middles, ten pairs around one of them have a probability of 2e-8, eleven one of 7e-10.
+@pytest.mark.parametrize(("many", "blamed"), [(10, False), (11, True), (15, True)])
+@pytest.mark.parametrize("middle", [15, 55])
+def test_identical_records_are_not_there_and_back(many, blamed, middle):
+    pairs = [(middle - n, middle + n) for n in range(15, 0, -1)]
+    groups = in_pairs(pairs[:many], lambda a, b: (a + b) % 80 == 2 * middle % 80)
+    assert numbers_of_groups(groups) == ["leaks/regular"] * blamed
+
+
+def test_how_many_identical_ones_chance_puts_side_by_side_or_at_one_distance():
+    """Of all orders of a few records, so many are neighbours, at one distance around, or opposite, on average."""
     groups = [0, 0, 0, 1, 1, 2]
-    orders = list(permutations(groups))
-    mean = sum(a == b for one in orders for a, b in pairwise(one)) / len(orders)
+    n, orders = len(groups), list(permutations(groups))
+    every = [(i, j) for j in range(n) for i in range(j)]
+
+    def mean(related):
+        pairs = [(i, j) for i, j in every if related(i, j)]
+        return sum(one[i] == one[j] for one in orders for i, j in pairs) / len(orders)
+
+    side_by_side = mean(lambda i, j: j - i == 1)
+    apart = max(mean(lambda i, j, d=d: j - i in (d, n - d)) for d in range(1, n))
+    opposite = max(mean(lambda i, j, s=s: (i + j) % n == s) for s in range(n))
     asked = []
     unique = SimpleNamespace(ends=[np.zeros((3, 6), int)] * 3, counts=np.zeros(3, int))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(order, "check_quantities", lambda *_: True)
         patch.setattr(order, "_too_many", lambda *given: asked.append(given))
-        order.check_numbering(Findings(), Catalogue(np.arange(6), whole_numbers(groups), np.ones(6), unique))
-    assert asked == [(3, pytest.approx(mean))]
+        order.check_numbering(Findings(), Catalogue(np.arange(n), whole_numbers(groups), np.ones(n), unique))
+    expected = [(3, side_by_side), (3, apart, n), (2, opposite, n)]
+    assert [given for one in asked for given in one] == pytest.approx([given for one in expected for given in one])
 
 
 def test_what_numbers_are_compared_with():
@@ -621,8 +680,8 @@ def test_numbers_follow_neither_labels_nor_lists():
     assert owned(19, follow("list")) == []
     by_label = owned(300, lambda made: made.update(labels=np.argsort(made["owner"]) + 5))
     assert by_label == following("the original labels")
-    assert owned(300, same_numbers(10)) == []
-    assert owned(300, same_numbers(11)) == [("leaks/labels", {})]
+    assert owned(300, same_numbers(11)) == []  # p = 1e-8
+    assert owned(300, same_numbers(12)) == [("leaks/labels", {})]  # p = 8e-10
     assert owned(20, follow("list"), uids=19) == []
 
 
@@ -646,17 +705,44 @@ def test_labels_are_judged_from_twenty_users_and_records_on(users, records, judg
     assert findings.found == ((same if known else alike) if judged else [])
 
 
-def test_numbers_may_follow_how_many_samples_their_users_have():
-    lists = [[(n * 100 + t, 1, 1) for t in range(n + 1)] for n in range(20)]
-    boxes = [[(t, t, 0, 2, 0, 2) for t, _, _ in own] for own in lists]
-    labels = np.random.default_rng(4).permutation(20)
-    for known in (False, True):
-        every = np.arange(20)
-        witnesses = Witnesses(every, every, every, every, np.ones(20, bool)) if known else None
-        findings = Findings()
-        people = crowd_of(original(lists, [f"x{n:02}" for n in labels]))
-        order.check_labels(findings, people, catalogue(every, records_of(boxes)), witnesses)
-        assert findings.found == following("the number of samples of their users")
+@pytest.mark.parametrize("known", [False, True])
+@pytest.mark.parametrize("what", ["the number of samples of their users", "the order of the original"])
+def test_numbers_may_follow_a_list_of_the_users(what, known):
+    """Person n of the original has the more samples the larger her place is; labels tell nothing."""
+    draw = np.random.default_rng(4)
+    place, labels = draw.permutation(20), draw.permutation(20)
+    lists = [[(p * 100 + t, 1, 1) for t in range(p + 1)] for p in place.tolist()]
+    owner = np.arange(20) if what == "the order of the original" else np.argsort(place)
+    boxes = [[(t, t, 0, 2, 0, 2) for t, _, _ in lists[u]] for u in owner]
+    every = np.arange(20)
+    witnesses = Witnesses(owner, every, owner, owner, np.ones(20, bool)) if known else None
+    findings = Findings()
+    people = crowd_of(original(lists, [f"x{n:02}" for n in labels]))
+    order.check_labels(findings, people, catalogue(every, records_of(boxes)), witnesses)
+    assert findings.found == following(what)
+
+
+@pytest.mark.parametrize("way", ["in turn", "in rounds", "in strides", "at random"])
+@pytest.mark.parametrize("what", ["the original labels", "the number of samples of their users", None])
+def test_numbers_of_groups_may_follow_a_list_of_the_users(what, way):
+    """Forty groups of two; the list, or for None nothing, decides which comes first."""
+    draw = np.random.default_rng(8)
+    place, labels = draw.permutation(40), draw.permutation(40)
+    lists = [[(int(p) * 100 + t, 1, 1) for t in range(p + 1)] for p in place.repeat(2)]
+    names = [f"x{2 * n + m:02}" for n in labels for m in (0, 1)]
+    boxes = [[(t, t, 0, 2, 0, 2) for t, _, _ in own] for own in lists[::2]]
+    turn = {"the original labels": labels, "the number of samples of their users": place}
+    first = np.argsort(turn.get(what, draw.permutation(40)))
+    orders = {
+        "in turn": first.repeat(2),
+        "in rounds": np.tile(first, 2),
+        "in strides": first.repeat(2)[np.arange(80) * 31 % 80],
+        "at random": draw.permutation(first.repeat(2)),
+    }
+    findings, homes = Findings(), np.arange(40).repeat(2)
+    records = Catalogue(np.arange(80), orders[way], np.ones(80, int), records_of(boxes))
+    order.check_labels(findings, crowd_of(original(lists, names)), records, None, homes)
+    assert findings.found == (following(what) if what and way != "at random" else [])
 
 
 def twin_of_pointing(lists, kinds, groups, values, tried):
