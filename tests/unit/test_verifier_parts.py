@@ -142,7 +142,7 @@ BROKEN = {
         "identical/small-groups identical/too-few-users",
     ),
     unsorted_rows: ("leaks/unsorted", "leaks/unsorted"),
-    kept_order: ("leaks/order leaks/labels", "leaks/order leaks/order"),
+    kept_order: ("leaks/order leaks/order leaks/labels", "leaks/order leaks/order leaks/order"),
     an_audit_of_strangers: ("audit/unknown-person", ""),
     an_audit_with_wrong_members: ("audit/repeated-member", ""),
     stated_suppression: ("suppression/not-as-stated integrity/samples", ""),
