@@ -3,7 +3,7 @@
 import pytest
 
 # Raise it when tests are added; lower it only for a reason that is written down.
-FLOOR = 5000
+FLOOR = 6400
 
 
 def test_there_are_as_many_tests_as_ever(request):
