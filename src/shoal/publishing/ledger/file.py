@@ -159,7 +159,10 @@ def _content(mapped: mmap.mmap, name: str) -> tuple[bytes, list[tuple[Entry, Peo
         end = mapped.find(b"\n", start)
         header = json.loads(mapped[start:end])
         entries = [Entry(**entry) for entry in header["releases"]]
-        return bytes.fromhex(header["key"]), _columns(body[end + 1 :], entries)
+        key = bytes.fromhex(header["key"])
+        if len(key) != KEY_BYTES:
+            raise _damaged(name)
+        return key, _columns(body[end + 1 :], entries)
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError, SettingsError):
         raise _damaged(name) from None
 
