@@ -40,6 +40,7 @@ __all__ = ["Entry", "LedgerFile", "open_file"]
 _NAME, _FORMAT = b"shoal ledger ", 1
 _SEAL = hashlib.sha256().digest_size
 _CHUNK = 1 << 24
+_Moment = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT[\d:]{8}[+]00:00$")]
 
 
 class Entry(Settings):
@@ -54,8 +55,8 @@ class Entry(Settings):
     seeded: bool
     users: Annotated[int, Field(ge=0)]
     grouped: bool
-    begun: str
-    published: str | None = None
+    begun: _Moment
+    published: _Moment | None = None
 
 
 class LedgerFile:
