@@ -85,4 +85,5 @@ def test_many_honest_releases_hold(first, tmp_path):
         folder = tmp_path / str(number)
         folder.mkdir()
         told[honest(number, folder)] += 1
-    assert sum(told.values()) > 0
+    refused = sum(times for (_, end), times in told.items() if end == "refused")
+    assert refused <= sum(told.values()) // 4, told  # most runs publish something that is verified
