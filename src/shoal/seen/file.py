@@ -201,7 +201,7 @@ def read_points(findings: Findings, file: File, odd: Counter[str]) -> Iterator[B
     wanted = [*POINT, *(["geometry"] if "geometry" in file.names and not file.is_csv else [])]
     if file.names != wanted:
         findings.fail("leaks/point-columns")
-    if file.layout != "points":
+    if file.layout != "points" or len(set(file.names)) < len(file.names):
         yield None
         return
     yield from _own_columns(findings, file, wanted, odd)
