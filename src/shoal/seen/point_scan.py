@@ -121,7 +121,8 @@ def _count_values(odd: Counter[str], columns: Batch, run: Run) -> None:
         for name, most in (("lat", 90.0), ("lng", 180.0)):
             degrees = columns[name][part]
             wild[part] |= ~(np.abs(degrees) <= most)
-            fine[part] |= np.rint(degrees * _SCALE) / _SCALE != degrees
+            on_earth = np.clip(degrees, -most, most)
+            fine[part] |= np.rint(on_earth * _SCALE) / _SCALE != on_earth
 
     run.ranges(work, ranges_of(len(columns), _CHUNK))
     odd["wild"] += int(np.count_nonzero(wild))
