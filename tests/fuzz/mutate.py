@@ -42,7 +42,7 @@ TEXTS = (
 KEYS = tuple(text for text in TEXTS if text != CANARY)  # names may be told, values not
 _MORE = ("\r", "|", "[", "]", "(", ")", ":", "@", "<", "</trk>", "&#0;", "PK", "PAR1", "1e999", "9" * 30)
 TOKENS = (
-    *(text.encode("utf-8", "surrogatepass") for text in (*TEXTS, *_MORE)),
+    *(text.encode("utf-8", "surrogatepass") for text in (*KEYS, *_MORE)),
     *(b"\xff", b"\xfe\xff", b"\xff\xfe", b"\xef\xbb\xbf", b"\x80", b"\xed\xa0\x80", b"\x1f\x8b", b"\xff\xff\xff\x7f"),
 )
 

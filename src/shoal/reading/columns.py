@@ -93,7 +93,8 @@ _UNIT = re.compile(r".*[_(\[ ](ms|s)[)\]]?", re.IGNORECASE)
 _PLACES = (("lat", "lng"), ("geometry",), ("x", "y"), ("h3",), ("geohash",), ("cell",))
 _SOME = "(a column)"
 _PLAIN = re.compile(r"#\d{1,5}|@file|@folder|(?:# ?)?[^\W\d][\w .()/:#-]{0,39}")
-_LABEL = re.compile(r"(?<!#)\d{5}")  # as in labels and times, and hardly in names
+# Four digits that are no year, a date or a time of day: as in labels and times, and hardly in names.
+_LABEL = re.compile(r"(?<![#\d])(?!(?:19|20)\d\d(?![-\d]))\d{4}|\d:\d")
 _DATA = re.compile(r"\s*[+-]?[\d.][\d.,:eETZ/+ -]*", re.ASCII)
 _NUMBER = re.compile(r"#?([1-9]\d{0,4})")
 FROM_PATH = ("@file", "@folder")
@@ -428,7 +429,7 @@ def means(name: str, *roles: str) -> bool:
 def printable(name: str) -> str:
     """Return a name that is safe to print: plain words only, since without a header the first line holds data.
 
-    >>> printable("lat"), printable("39.9")
-    ('lat', '(a column)')
+    >>> printable("lat"), printable("39.9"), printable("note1234"), printable("pop_2020")
+    ('lat', '(a column)', '(a column)', 'pop_2020')
     """
     return name if _PLAIN.fullmatch(name) and not _LABEL.search(name) else _SOME
