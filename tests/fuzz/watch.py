@@ -18,7 +18,7 @@ from typing import Any
 
 from tests.fuzz.case import OVER, SECONDS
 
-BLOCK = 1_000  # cases of a process
+BLOCK = 4_000  # cases of a process
 _WALL = 15 * SECONDS  # seconds without processor time until a case counts as hanging
 _POLL = 0.25
 _IN_MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tests.fuzz.case import CANARIES, Broken, case_of, outcome
 from tests.fuzz.kinds import KINDS
+from tests.fuzz.shortcuts import shortcuts
 
 _LINE = 100  # cases
 
@@ -46,7 +47,8 @@ def main(kind: str, first: int, stop: int, now: int) -> None:
         os.pwrite(now, f"{number} ".ljust(24).encode(), 0)
         started = time.process_time()
         try:
-            ends[outcome(KINDS[kind], case_of(KINDS[kind], number))] += 1
+            with shortcuts(number):
+                ends[outcome(KINDS[kind], case_of(KINDS[kind], number))] += 1
         except KeyboardInterrupt:
             raise
         except BaseException as error:

@@ -1,0 +1,78 @@
+"""What costs most of a case and is the same in each: the engine's catalogue, and the arguments of each command.
+
+With `shortcuts` both are made once for many cases. One case in a hundred runs without.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import cyclopts
+import duckdb
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# Settings that name the folder or the files of one case, or that can't be changed afterwards.
+_OF_ONE_CASE = ("temp_directory", "extension_directory", "secret_directory", "allowed_paths")
+_FOR_EVER = ("enable_external_access", "lock_configuration")
+_SKIPPED = tuple(f"SET {name} " for name in (*_OF_ONE_CASE, *_FOR_EVER))
+
+_connect = duckdb.connect
+_assemble = cyclopts.App.assemble_argument_collection
+_engine: list[Any] = []  # the one that is shared, if it is sound
+_set: dict[str, str] = {}  # its settings by name: the query that made each
+_arguments: dict[Any, cyclopts.ArgumentCollection] = {}
+
+
+@contextmanager
+def shortcuts(number: int) -> Iterator[None]:
+    """Take the shortcuts in the block, if the case of this number has them."""
+    if number % 100 == 99:
+        yield
+        return
+    duckdb.connect, cyclopts.App.assemble_argument_collection = _Connection, _assembled  # type: ignore[misc,assignment]
+    try:
+        yield
+    finally:
+        duckdb.connect, cyclopts.App.assemble_argument_collection = _connect, _assemble  # type: ignore[misc]
+
+
+class _Connection:
+    """A connection to the shared engine, with temporary tables of its own."""
+
+    def __init__(self, _: str) -> None:
+        if not _engine:
+            _engine.append(_connect(":memory:"))
+            _set.clear()
+        self._own = _engine[0].cursor()
+
+    def __enter__(self) -> _Connection:
+        return self
+
+    def __exit__(self, _: object, error: BaseException | None, *__: object) -> None:
+        self._own.close()
+        if isinstance(error, duckdb.Error) and not isinstance(error, duckdb.DataError | duckdb.ProgrammingError):
+            _engine.clear()  # after some errors an engine takes no more queries
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._own, name)
+
+    def execute(self, query: str, *parameters: Any) -> Any:
+        if query.startswith(_SKIPPED):
+            return None
+        if not query.startswith("SET "):
+            return self._own.execute(query, *parameters)
+        name = query.split()[1]
+        if _set.get(name) != query:
+            self._own.execute(query)
+            _set[name] = query
+        return None
+
+
+def _assembled(app: cyclopts.App, **given: Any) -> cyclopts.ArgumentCollection:
+    key = (id(app), *sorted(given.items()))
+    if key not in _arguments:
+        _arguments[key] = _assemble(app, **given)
+    return _arguments[key].copy(reset_tokens=True)
