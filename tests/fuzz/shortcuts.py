@@ -1,18 +1,26 @@
-"""What costs most of a case and is the same in each: the engine's catalogue, and the arguments of each command.
+"""What costs most of a case and is the same in each: the engine's catalogue, the arguments of each command, threads.
 
-With `shortcuts` both are made once for many cases. One case in a hundred runs without.
+With `shortcuts` these are made once for many cases, and a case runs beside the main thread, where signals need not be
+delayed. One case in a hundred runs without.
 """
 
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from queue import SimpleQueue
+from threading import Lock, Thread
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import cyclopts
 import duckdb
 
+from shoal import parallel
+from shoal.cli import limits
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+
+T = TypeVar("T")
 
 # Settings that name the folder or the files of one case, or that can't be changed afterwards.
 _OF_ONE_CASE = ("temp_directory", "extension_directory", "secret_directory", "allowed_paths")
@@ -26,17 +34,67 @@ _set: dict[str, str] = {}  # its settings by name: the query that made each
 _arguments: dict[Any, cyclopts.ArgumentCollection] = {}
 
 
-@contextmanager
-def shortcuts(number: int) -> Iterator[None]:
-    """Take the shortcuts in the block, if the case of this number has them."""
+def shortcut(number: int, function: Callable[[], T]) -> T:
+    """Return `function()`, called with the shortcuts if the case of this number has them."""
     if number % 100 == 99:
-        yield
-        return
+        return function()
+    ended: list[T | BaseException] = []
+
+    def call() -> None:
+        try:
+            with _shortcuts():
+                ended.append(function())
+        except BaseException as error:
+            ended.append(error)
+
+    beside = _Reused(call)
+    beside.start()
+    beside.join()
+    if isinstance(ended[0], BaseException):
+        raise ended[0]
+    return ended[0]
+
+
+@contextmanager
+def _shortcuts() -> Iterator[None]:
     duckdb.connect, cyclopts.App.assemble_argument_collection = _Connection, _assembled  # type: ignore[misc,assignment]
+    parallel.Thread = limits.Thread = _Reused  # type: ignore[misc,assignment]
     try:
         yield
     finally:
         duckdb.connect, cyclopts.App.assemble_argument_collection = _connect, _assemble  # type: ignore[misc]
+        parallel.Thread = limits.Thread = Thread  # type: ignore[misc]
+
+
+class _Reused:
+    """A thread that is not ended with its target: it waits for the next one."""
+
+    _idle: SimpleQueue[SimpleQueue[_Reused]] = SimpleQueue()
+
+    def __init__(self, target: Callable[[], object], *, daemon: bool = True) -> None:
+        self.target, self.daemon, self._running = target, daemon, Lock()
+
+    def start(self) -> None:
+        self._running.acquire()
+        if self._idle.empty():
+            asked: SimpleQueue[_Reused] = SimpleQueue()
+            Thread(target=self._serve, args=(asked,), daemon=True).start()
+        else:
+            asked = self._idle.get()
+        asked.put(self)
+
+    def join(self) -> None:
+        with self._running:
+            pass
+
+    @classmethod
+    def _serve(cls, asked: SimpleQueue[_Reused]) -> None:
+        while True:
+            one = asked.get()
+            one.target()
+            cls._idle.put(asked)
+            one._running.release()
+            del one  # what its target held belongs to the case
 
 
 class _Connection:
