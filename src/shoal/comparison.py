@@ -17,7 +17,7 @@ from shoal.errors import SettingsError
 from shoal.figures import Figure, Figured
 from shoal.interrupt import raise_if_asked
 from shoal.measure.precision import precision
-from shoal.memory import human_bytes, require_memory
+from shoal.memory import human_bytes
 from shoal.methods import METHODS, PointMethod
 from shoal.run import LOCAL
 from shoal.seen.pairs import Pairs, Track, open_pairs
@@ -73,7 +73,7 @@ class Contest:
             return
         self.method.require(people)
         needed = self.method.estimate(people, run=run).memory_bytes
-        require_memory(needed, self.name, "leave it out of `methods` or compare fewer people", limit=run.memory)
+        run.require_room(needed, self.name, "leave it out of `methods` or compare fewer people", held=people.nbytes)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,10 +7,16 @@ import re
 import resource
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from shoal.errors import TooLarge
 
-__all__ = ["available_bytes", "human_bytes", "require_memory"]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["available_bytes", "held_bytes", "human_bytes", "left_bytes", "require_memory"]
+
+_LIBRARIES = 2**28  # what the program takes before any data is there
 
 _CGROUPS = (
     ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
@@ -44,18 +50,41 @@ def _left_to_the_process(limit: int) -> int:
     return most - int(taken[1]) * 1024 if taken else most
 
 
-def require_memory(needed: int, what: str, advice: str, *, limit: int | None = None) -> None:
-    """Check that `needed` bytes are available now and within the limit, if one is set; raises TooLarge.
+def left_bytes(limit: int | None, held: int = 0) -> int:
+    """Return the bytes that work may take now: what a limit for the process leaves beside the libraries and held data.
 
-    >>> require_memory(2**60, "reading", "read fewer files")
-    Traceback (most recent call last):
-    shoal.errors.TooLarge: reading would take about 1,152,921.5 TB of memory, more than ...; read fewer files
+    Without a limit, what is available. Of small limits, half is for the work, since the libraries can't take less.
+
+    >>> left_bytes(1_000_000_000, held=200_000_000)
+    531564544
     """
-    available = available_bytes() if limit is None else limit
-    if needed > available:
+    if limit is None:
+        return available_bytes()
+    return max(0, max(limit - _LIBRARIES, limit // 2) - held)
+
+
+def held_bytes(*arrays: NDArray[Any]) -> int:
+    """Return the bytes of memory that arrays take; arrays in mapped files take none.
+
+    >>> import numpy as np
+    >>> held_bytes(np.zeros(3), np.zeros(1, np.int8))
+    25
+    """
+    import numpy as np
+
+    return sum(array.nbytes for array in arrays if not isinstance(array.base, np.memmap))
+
+
+def require_memory(needed: int, what: str, advice: str, *, left: int) -> None:
+    """Check that `needed` bytes are left; raises TooLarge.
+
+    >>> require_memory(2**60, "reading", "read less", left=10**9)
+    Traceback (most recent call last):
+    shoal.errors.TooLarge: reading would take about 1,152,921.5 TB of memory, more than the 1.0 GB left; read less
+    """
+    if needed > left:
         raise TooLarge(
-            f"{what} would take about {human_bytes(needed)} of memory, more than the {human_bytes(available)} "
-            f"available; {advice}"
+            f"{what} would take about {human_bytes(needed)} of memory, more than the {human_bytes(left)} left; {advice}"
         )
 
 

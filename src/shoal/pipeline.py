@@ -16,7 +16,6 @@ from shoal.errors import InputError, NotVerified, OutputError, SettingsError
 from shoal.folders import drop_kept, kept_folder, require_different
 from shoal.interrupt import raise_if_asked
 from shoal.judgement import judged
-from shoal.memory import require_memory
 from shoal.methods import make_method
 from shoal.notebook import Displayed
 from shoal.publishing.ledger import open_book
@@ -389,7 +388,7 @@ def _affordable(method: Method, people: Trajectories | Traces, run: Run) -> Esti
     """Estimate the work; raise TooLarge if it won't fit into memory."""
     method.require(people)
     estimate = method.estimate(people, run=run)
-    require_memory(estimate.memory_bytes, method.name, method.less_memory, limit=run.memory)
+    run.require_room(estimate.memory_bytes, method.name, method.less_memory, held=people.nbytes)
     return estimate
 
 

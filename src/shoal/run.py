@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import TooLarge
+from shoal.memory import left_bytes, require_memory
 from shoal.parallel import LOCAL_ENGINE, cores, run_ranges, thread_count
 from shoal.progress import SILENT
 from shoal.settings import Settings, setting
@@ -108,6 +109,23 @@ class Run:
         if memory is not None and memory < 1:
             raise TooLarge('the limit of memory leaves no room for this work; allow more, e.g. `memory="8GB"`')
         return replace(self, memory=memory)
+
+    def room(self, held: int = 0) -> int:
+        """Return the bytes that work may take now, beside the libraries and `held` bytes of data.
+
+        >>> Run(memory="1GB").room()
+        731564544
+        """
+        return left_bytes(self.memory, held)
+
+    def require_room(self, needed: int, what: str, advice: str, *, held: int = 0) -> None:
+        """Check that `what` can take `needed` bytes beside `held` bytes of data; raises TooLarge with the advice.
+
+        >>> Run(memory="1GB").require_room(800_000_000, "the attack", "attack fewer people")
+        Traceback (most recent call last):
+        shoal.errors.TooLarge: the attack would take about 800.0 MB of memory, more than the 731.6 MB left; ...
+        """
+        require_memory(needed, what, advice, left=self.room(held))
 
     def stage(self, name: str, total: float | None = None) -> AbstractContextManager[Callable[[float], None]]:
         """Open a stage of `total` units (None: unknown); the context is a function that advances it."""

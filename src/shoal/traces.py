@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.arrow import to_arrow_array
+from shoal.memory import held_bytes
 from shoal.notebook import Displayed
 
 if TYPE_CHECKING:
@@ -57,6 +58,11 @@ class Traces(Displayed):
     def fixes(self) -> int:
         """How many fixes there are in all."""
         return len(self.ms)
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes of memory the fixes and labels take; fixes in mapped files take none."""
+        return held_bytes(*self.arrays) + int(self.labels.nbytes)
 
     @property
     def seconds(self) -> tuple[int, int]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from shoal.arrow import to_arrow_array
 from shoal.errors import SettingsError
+from shoal.memory import held_bytes
 from shoal.notebook import Displayed
 
 if TYPE_CHECKING:
@@ -57,6 +58,11 @@ class Trajectories(Displayed):
     def samples(self) -> int:
         """How many samples there are in all."""
         return len(self.t)
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes of memory the samples and labels take; samples in mapped files take none."""
+        return held_bytes(*self.arrays) + int(self.labels.nbytes)
 
     @property
     def counts(self) -> NDArray[np.int64]:
@@ -116,12 +122,14 @@ def build(
     labels: pa.Array,
     frame: Frame,
     account: Account | None = None,
+    reuse: bool = False,
 ) -> Trajectories:
     """Make Trajectories from rows in any order.
 
     Input: per row the index of its user in `labels` and its granule. Output: Trajectories in canonical order,
-    each user's rows sorted and distinct; labels without rows are left out. The input is not changed.
-    Cost: O(rows · log(rows per user) + users · log users), about 20 bytes a row while it runs.
+    each user's rows sorted and distinct; labels without rows are left out. The input is not changed
+    unless `reuse` lets the result take the memory of t, x and y.
+    Cost: O(rows · log(rows per user) + users · log users); 20 bytes a row while it runs, with `reuse` 8.
 
     >>> import numpy as np, pyarrow as pa
     >>> from shoal.frame import Frame
@@ -135,5 +143,5 @@ def build(
     packed = pack_rows(users, t, x, y, len(labels))
     order = packed_order(packed)
     order = order[packed.counts[order] > 0]
-    offsets, t, x, y = unpack_users(packed, order)
+    offsets, t, x, y = unpack_users(packed, order, into=(t, x, y) if reuse else None)
     return Trajectories(offsets, t, x, y, frame, labels.take(to_arrow_array(order)), account)

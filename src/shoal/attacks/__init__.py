@@ -118,6 +118,8 @@ def attack(
         The attack or a setting is unknown.
     CannotCheck
         Something is missing or can't be read.
+    TooLarge
+        The attack does not fit into the memory of the run.
 
     Guarantee: the outcome is the same for the same seed, with any number of threads.
 
@@ -171,6 +173,8 @@ def play(
         if settings.get("other") is None:
             raise CannotCheck(f"the attack {attack} needs a second release; give `other`")
         given["other"] = settings["other"]
+    if isinstance(target, Target):
+        entry.require_room([target, given["other"]] if entry.needs_other else [target], run)
     return entry.run(target, victims=victims, seed=seed, run=run, **given)
 
 

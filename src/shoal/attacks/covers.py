@@ -172,5 +172,7 @@ INTERSECT_COVERS = register(
         intersect_covers_attack,
         "which records the victim is in, and intersects them",
         needs_audit=True,
+        sample_bytes=24,
+        box_bytes=24,
     )
 )

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from shoal.arrow import to_arrow_array
 from shoal.attacks.knowledge import anyone, first_known, percent, promised, shuffled
 from shoal.attacks.matching import count_people
 from shoal.attacks.outcome import Attack, Outcome, crowd, rate, register
@@ -18,6 +18,7 @@ from shoal.jit import jit
 from shoal.lists import offsets_of
 from shoal.run import LOCAL, Run
 from shoal.seen.arrays import blocks, distinct, spread
+from shoal.seen.audit import places_among
 from shoal.seen.index import covering, index_rarest
 from shoal.streams import Stream, draw_from
 
@@ -116,9 +117,10 @@ def _common(target: Target, other: Target) -> tuple[NDArray[np.int64], NDArray[n
     """Return the people who can be attacked in both releases, by their index in each."""
     here, there = anyone(target), anyone(other)
     mine, theirs = (
-        one.people.labels.cast(pa.large_string()).take(pa.array(who)) for one, who in ((target, here), (other, there))
+        one.people.labels.cast(pa.large_string()).take(to_arrow_array(who))
+        for one, who in ((target, here), (other, there))
     )
-    place = pc.fill_null(pc.index_in(mine, value_set=theirs), -1).to_numpy(zero_copy_only=False)
+    place = places_among(mine, theirs)
     if not (place >= 0).any():
         raise CannotCheck(
             "nobody is in both releases under the same label. People who have other labels in the second original "
@@ -395,5 +397,7 @@ INTERSECTION = register(
         "a few random samples, and a second release",
         PointsSettings,
         needs_other=True,
+        sample_bytes=32,
+        box_bytes=128,
     )
 )

@@ -12,9 +12,12 @@ from shoal.notebook import Displayed
 from shoal.settings import Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
+
+    from shoal.attacks.target import Target
+    from shoal.run import Run
 
 __all__ = ["ATTACKS", "Attack", "NoSettings", "Outcome", "crowd", "rate", "register"]
 
@@ -79,7 +82,8 @@ class Attack:
     `layouts` are those of the releases that it can be played on; `all` plays it on the first of them. `needs_audit`
     and `needs_other` say that it can't be played without the audit file or a second release. `on_traces` says that it
     uses places and times as they are: it is played on a `Pairs` of traces and published points; other attacks are
-    played on a `Target` of boxes.
+    played on a `Target` of boxes. `sample_bytes` and `box_bytes` are the memory that it takes at most for each sample
+    of the original and each box of the release, besides what any attack takes.
     """
 
     name: str
@@ -90,17 +94,29 @@ class Attack:
     needs_audit: bool = False
     needs_other: bool = False
     on_traces: bool = False
+    sample_bytes: int = 0
+    box_bytes: int = 0
 
     @property
     def takes(self) -> set[str]:
         """The names of what `run` takes besides the common settings: its own and, if it needs one, the other target."""
         return {*self.settings.model_fields, "other"} if self.needs_other else {*self.settings.model_fields}
 
+    def require_room(self, targets: Sequence[Target], run: Run) -> None:
+        """Check that the attack on open targets fits into the memory of the run; raises TooLarge."""
+        samples = sum(len(one.people.t) for one in targets)
+        boxes = sum(len(one.records.unique.boxes) for one in targets)
+        needed = _BLOCK_BYTES + self.sample_bytes * samples + self.box_bytes * boxes
+        advice = "allow more (`memory`), or make and attack a release of fewer people"
+        run.require_room(needed, f"the attack {self.name}", advice, held=sum(one.nbytes for one in targets))
+
     def own(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return this attack's settings among some values, checked, as plain numbers, and with the defaults."""
         given = {name: value for name, value in values.items() if value is not None}
         return self.settings(**{name: given[name] for name in self.settings.model_fields if name in given}).model_dump()
 
+
+_BLOCK_BYTES = 64_000_000  # of the blocks that any attack works in
 
 ATTACKS: dict[str, Attack] = {}
 

@@ -204,5 +204,13 @@ class OwnerSettings(Settings):
 
 
 OWNER = register(
-    Attack("owner", owner_attack, "the victim's whole trajectory, and our code", OwnerSettings, needs_audit=True)
+    Attack(
+        "owner",
+        owner_attack,
+        "the victim's whole trajectory, and our code",
+        OwnerSettings,
+        needs_audit=True,
+        sample_bytes=56,
+        box_bytes=24,
+    )
 )

@@ -228,6 +228,16 @@ TOP_LOCATIONS = register(
         top_locations_attack,
         "the cells where the victim is most often, without times",
         TopLocationsSettings,
+        sample_bytes=48,
+        box_bytes=144,
     )
 )
-HOME_WORK = register(Attack("home-work", home_work_attack, "where the victim lives and works, to the cell"))
+HOME_WORK = register(
+    Attack(
+        "home-work",
+        home_work_attack,
+        "where the victim lives and works, to the cell",
+        sample_bytes=48,
+        box_bytes=128,
+    )
+)

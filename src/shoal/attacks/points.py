@@ -66,4 +66,13 @@ class PointsSettings(Settings):
     points: int | None = setting(None, help="How many samples are known; by default several numbers.", ge=1)
 
 
-POINTS = register(Attack("points", points_attack, "a few random samples of the victim, place and time", PointsSettings))
+POINTS = register(
+    Attack(
+        "points",
+        points_attack,
+        "a few random samples of the victim, place and time",
+        PointsSettings,
+        sample_bytes=32,
+        box_bytes=128,
+    )
+)

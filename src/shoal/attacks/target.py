@@ -72,6 +72,12 @@ class Target:
         """The greatest chance of success that the promise leaves to an adversary: 1/k."""
         return None if self.k is None else 1 / self.k
 
+    @property
+    def nbytes(self) -> int:
+        """How many bytes of memory the people and the records take."""
+        people = self.people
+        return people.offsets.nbytes + people.t.nbytes + people.x.nbytes + people.y.nbytes + self.records.nbytes
+
     @cached_property
     def matcher(self) -> BoxMatcher:
         """The matcher that finds the kinds of records (`records.unique`) that hold given points; made once."""

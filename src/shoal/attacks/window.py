@@ -244,4 +244,13 @@ class WindowSettings(Settings):
     )
 
 
-WINDOW = register(Attack("window", window_attack, "everything that the victim did during some time", WindowSettings))
+WINDOW = register(
+    Attack(
+        "window",
+        window_attack,
+        "everything that the victim did during some time",
+        WindowSettings,
+        sample_bytes=32,
+        box_bytes=128,
+    )
+)

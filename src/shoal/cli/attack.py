@@ -141,6 +141,9 @@ def attack(
         if other is not None:
             second = open_target(source, other, audit=other_audit, options=options, run=run)
             own |= {name: {**own[name], "other": second} for name in names if ATTACKS[name].needs_other}
+        if target is not None:  # before any is played, so that no work is lost
+            for name in names:
+                ATTACKS[name].require_room([target, *([own[name]["other"]] if "other" in own[name] else [])], run)
         drawn: dict[str, Any] = {"victims": victims, "seed": seed, "run": run}
         outcomes = [play(_stage(name, target, pairs), name, **own[name], **drawn) for name in names]
     if output is not None:

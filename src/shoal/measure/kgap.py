@@ -13,7 +13,6 @@ from shoal.kernels.kgap import MOST_PLACES, Floors, SpaceOrder, fill_gaps, fill_
 from shoal.kernels.samples import samples_of
 from shoal.lists import even_ranges, offsets_of
 from shoal.measure.stretch import Stretch
-from shoal.memory import require_memory
 from shoal.notebook import Displayed
 from shoal.parts import even_parts
 from shoal.run import LOCAL, Run
@@ -33,7 +32,7 @@ __all__ = ["Gaps", "floors_of", "k_gap"]
 
 _STEPS = 255  # of a gap in time, from 0 to the cap
 _BINS_PER_CAP = 96
-_GAP_BYTES = 500_000_000
+_GAP_BYTES, _GAP_SHARE = 500_000_000, 0.3  # at most, and of the memory there is
 _MOST_BINS = 2**16
 _SAMPLES_PER_RANGE = 500_000
 _WORK_PER_RANGE = 50_000_000  # samples of everybody × users looked for
@@ -116,8 +115,9 @@ def k_gap(
     only people who can't be among the nearest. Ties (efforts equal to 1e-12) are broken by canonical order. The result
     is the same for any number of threads.
 
-    Cost: some nanoseconds for most pairs of people, up to some microseconds for the rest. Memory: a byte for each
-    person and part of time (up to 500 MB), and 20 bytes for each of up to 32 places a person.
+    Cost: some nanoseconds for most pairs of people, up to some microseconds for the rest. Memory: 3 bytes a
+    sample, a byte for each person and part of time (up to 500 MB, less if memory is short), and 20 bytes for each of up
+    to 32 places a person. Raises TooLarge if this does not fit into the memory of the run.
 
     >>> import shoal
     >>> people = shoal.from_arrow(shoal.synthesize(users=60, days=7, seed=1))
@@ -178,12 +178,13 @@ def _nearest(
 def floors_of(people: Trajectories, scale: Scale, run: Run = LOCAL) -> tuple[Floors, int]:
     """Prepare the data for floors of the effort; return it with the slots per bin of time. Linear in samples."""
     first, last = int(people.t.min()), int(people.t.max())
-    most_bins = min(_MOST_BINS, max(1, _GAP_BYTES // len(people)))
+    gap_bytes = min(_GAP_BYTES, int(_GAP_SHARE * run.room(people.nbytes)))
+    most_bins = min(_MOST_BINS, max(1, gap_bytes // len(people)))
     width = max(-(-scale.time_cap // (scale.time * _BINS_PER_CAP)), -(-(last - first + 1) // most_bins))
     bins = (last - first) // width + 1
     places = offsets_of(np.minimum(people.counts, MOST_PLACES))
     need = len(people) * (bins + 40) + people.samples * 3 + int(places[-1]) * 20
-    require_memory(need, "the k-gap", "measure fewer people (`bbox`, `period`)")
+    run.require_room(need, "the k-gap", "measure fewer people (`bbox`, `period`)", held=people.nbytes)
     floors = Floors(
         samples=samples_of(people),
         scale=scale,

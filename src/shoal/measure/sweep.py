@@ -36,6 +36,9 @@ LEVELS: tuple[Resolution, ...] = (
 )
 
 
+_TOGETHER = 1 << 20  # values snapped at a time
+
+
 @dataclass(frozen=True, kw_only=True)
 class Level:
     """The result at a resolution: the share of people who are the same as k-1 others, and k-gaps of those drawn."""
@@ -105,25 +108,32 @@ def coarser(people: Trajectories, space_m: int, time_s: int) -> Trajectories:
     grid = people.frame
     if (space_m, time_s) == (grid.cell_m, grid.slot_s):
         return people
-    users = np.repeat(np.arange(len(people)), people.counts)
-    t = (people.t.astype(np.int64) + grid.origin_slot) * grid.slot_s // time_s
-    origin = int(t.min())
-    x, y = (side.astype(np.int64) * grid.cell_m // space_m for side in (people.x, people.y))
+    origin = (int(people.t.min()) + grid.origin_slot) * grid.slot_s // time_s
     frame = Frame(crs=grid.crs, cell_m=space_m, slot_s=time_s, origin_slot=origin, tz=grid.tz)
-    columns = (column.astype(np.int32) for column in (t - origin, x, y))
-    return build(users, *columns, labels=people.labels, frame=frame)
+    t = _snapped(people.t, grid.origin_slot, grid.slot_s, time_s, origin)
+    x, y = (_snapped(side, 0, grid.cell_m, space_m, 0) for side in (people.x, people.y))
+    users = np.repeat(np.arange(len(people), dtype=np.int32), people.counts)
+    return build(users, t, x, y, labels=people.labels, frame=frame, reuse=True)
+
+
+def _snapped(values: NDArray[np.int32], shift: int, size: int, to: int, origin: int) -> NDArray[np.int32]:
+    """Return (value + shift) · size // to - origin, some values at a time, so that large numbers are few."""
+    snapped = np.empty_like(values)
+    for start in range(0, len(values), _TOGETHER):
+        part = slice(start, start + _TOGETHER)
+        snapped[part] = (values[part].astype(np.int64) + shift) * size // to - origin
+    return snapped
 
 
 def _same_as_others(people: Trajectories, k: int) -> int:
     """Count the people who are the same as at least k-1 others; in canonical order they are next to each other."""
     counts, offsets = people.counts, people.offsets
-    columns = np.stack([people.t, people.x, people.y], axis=1)
     sizes = [0]
     for user in range(len(people)):
         same = user > 0 and counts[user] == counts[user - 1]
         if same:
-            here = columns[offsets[user] : offsets[user + 1]]
-            same = np.array_equal(here, columns[offsets[user - 1] : offsets[user]])
+            here, before = (slice(offsets[one], offsets[one + 1]) for one in (user, user - 1))
+            same = all(np.array_equal(column[here], column[before]) for column in (people.t, people.x, people.y))
         if same:
             sizes[-1] += 1
         else:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["GeoIndistinguishability", "parse_epsilon"]
 
-_FIX_NS, _FIX_BYTES = 900.0, 24
+_FIX_NS, _FIX_BYTES = 900.0, 104  # 24 for the noise, and 80 for checking it
 _BLOCK = 1 << 17  # fixes between two checks for Ctrl-C
 _DRAW_BYTES = 16  # of a fix: two numbers of 64 bits
 _LN = re.compile(r"\s*ln\s*\(\s*(\d{1,9}(?:\.\d{1,9})?)\s*\)\s*/\s*(\d{1,9}(?:\.\d{1,9})?)\s*")

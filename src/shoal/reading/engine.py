@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from shoal.errors import OutputError, TooLarge, UnreadableFile
 from shoal.folders import private_folder
-from shoal.memory import available_bytes
+from shoal.memory import available_bytes, left_bytes
 from shoal.reading.limits import broken_limit
 
 if TYPE_CHECKING:
@@ -34,7 +34,6 @@ __all__ = [
 FEWER = "read fewer files or a shorter `period`, or use a larger machine"
 DISK_FULL = "the disk is full; make room, or choose another `work_dir`"
 ROW_BYTES = 48  # what a row takes at the worst moment between the file and finished trajectories
-_LIBRARIES = 2**28  # what the program takes before any row is there
 _LEAST = 2**28  # below this the engine can't work
 
 
@@ -53,7 +52,7 @@ def rows_within(limit: int) -> int:
     >>> rows_within(10**9)
     15240928
     """
-    return max(limit - _LIBRARIES, limit // 2) // ROW_BYTES
+    return left_bytes(limit) // ROW_BYTES
 
 
 def text_literal(text: str | os.PathLike[str]) -> str:

@@ -48,6 +48,11 @@ class Track:
         return len(self.ms)
 
     @property
+    def nbytes(self) -> int:
+        """How many bytes the places and times take."""
+        return self.offsets.nbytes + self.ms.nbytes + self.lng.nbytes + self.lat.nbytes
+
+    @property
     def seconds(self) -> tuple[int, int]:
         """The first and the last second."""
         first, last = self.covered or ((self.ms.min(), self.ms.max()) if len(self.ms) else (0, 0))

@@ -37,6 +37,8 @@ class Metric(ABC):
         prints.
     `needs_owners`
         Whether the metric needs the audit, which says who owns each record.
+    `fix_bytes`, `point_bytes`
+        The memory that it takes at most for each original fix and each published point.
     """
 
     name: ClassVar[str]
@@ -46,10 +48,17 @@ class Metric(ABC):
     figures: ClassVar[tuple[Figure, ...]]
     compared: ClassVar[tuple[Figure, ...]] = ()
     needs_owners: ClassVar[bool] = False
+    fix_bytes: ClassVar[int] = 0
+    point_bytes: ClassVar[int] = 0
 
     @abstractmethod
     def measure(self, pairs: Pairs, drawn: Drawn, run: Run) -> dict[str, Any]:
         """Return the figures by name."""
+
+    def require_room(self, pairs: Pairs, run: Run) -> None:
+        """Check that the metric fits into the memory of the run; raises TooLarge."""
+        needed = self.fix_bytes * pairs.original.fixes + self.point_bytes * pairs.published.fixes
+        run.require_room(needed, self.name, "allow more: `memory`", held=pairs.published.nbytes)
 
 
 METRICS: dict[str, Metric] = {}

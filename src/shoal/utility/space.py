@@ -44,6 +44,8 @@ class SpatialError(Metric):
     )
     compared: ClassVar[tuple[Figure, ...]] = (Figure("spatial_error_m", "spatial error", "{:,.1f} m".format),)
     needs_owners: ClassVar[bool] = True
+    fix_bytes: ClassVar[int] = 32
+    point_bytes: ClassVar[int] = 16
 
     def measure(self, pairs: Pairs, drawn: Drawn, run: Run) -> dict[str, Any]:
         """Return the mean, the median and the 95 % quantile of the distances."""
