@@ -53,12 +53,18 @@ def scalar_of(value: float | str) -> pa.Scalar:
     return (to_text_array(value) if isinstance(value, str) else to_arrow_array(np.array([value])))[0]
 
 
-def from_arrow_array(array: pa.Array) -> NDArray[Any]:
-    """Return a read-only NumPy view of an Arrow array of numbers without nulls.
+def from_arrow_array(array: pa.Array | pa.ChunkedArray) -> NDArray[Any]:
+    """Return an Arrow array of numbers or booleans without nulls as a NumPy array: a read-only view where it can be.
 
     >>> from_arrow_array(to_arrow_array(np.array([3, 1, 2])).slice(1)).tolist()
     [1, 2]
+    >>> from_arrow_array(to_arrow_array(np.array([True, False, True])).slice(1)).tolist()
+    [False, True]
     """
+    if isinstance(array, pa.ChunkedArray):
+        return from_arrow_array(array.combine_chunks())
+    if pa.types.is_boolean(array.type):
+        array = array.cast(pa.uint8())
     dtype = _DTYPES[str(array.type)]
     data = array.buffers()[1]
     if data is None:

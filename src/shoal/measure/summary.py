@@ -8,6 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from shoal.arrow import from_arrow_array, to_arrow_array
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -18,8 +20,8 @@ __all__ = ["summary"]
 
 def _local_days(seconds: NDArray[np.int64], tz: str) -> tuple[int, int]:
     """Return the local days, since 1970, of the first and the last second."""
-    instants = pa.array(seconds * 1000).cast(pa.timestamp("ms", "UTC")).cast(pa.timestamp("ms", tz))
-    first, last = (pc.local_timestamp(instants).cast(pa.int64()).to_numpy() // 86_400_000).tolist()
+    instants: Any = to_arrow_array(seconds * 1000).cast(pa.timestamp("ms", "UTC")).cast(pa.timestamp("ms", tz))
+    first, last = (from_arrow_array(pc.local_timestamp(instants).cast(pa.int64())) // 86_400_000).tolist()
     return first, last
 
 

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
-from shoal.arrow import to_arrow_array
+from shoal.arrow import from_arrow_array, scalar_of, to_arrow_array
 from shoal.errors import CannotCheck
 from shoal.regular import open_regular
 from shoal.seen.arrays import distinct, fresh, spread
@@ -82,7 +82,7 @@ def read_audit(
     if table is None:
         return None
     owner, member = (_users(table[name], people.labels) for name in ("owner", "member"))
-    empty = pc.is_null(table["record"]).to_numpy(zero_copy_only=False)
+    empty = from_arrow_array(pc.is_null(table["record"])).view(bool)
     record = _positions(table["record"], records.uids)
     timed = all(name in table.column_names for name in _TIMES)
     times = None if slot_s is None or not timed else _slots(findings, table, slot_s)
@@ -117,7 +117,7 @@ def read_owners(
     if table is None:
         return None
     owner, member = (_users(table[name], labels) for name in ("owner", "member"))
-    empty = pc.is_null(table["record"]).to_numpy(zero_copy_only=False)
+    empty = from_arrow_array(pc.is_null(table["record"])).view(bool)
     record = _positions(table["record"], uids)
     _check_rows(findings, owner, member, record, empty, None)
     other = int((owner != member).sum())
@@ -225,12 +225,13 @@ def _users(labels: Any, everyone: Any) -> NDArray[np.int64]:
 
 def _positions(numbers: Any, uids: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the index of the record with each number, -1 for unknown and missing ones."""
-    return places_among(numbers, pa.array(uids))
+    return places_among(numbers, to_arrow_array(uids))
 
 
 def places_among(values: Any, known: Any) -> NDArray[np.int64]:
     """Return the index of each value among the known ones, -1 for others and for missing ones."""
-    return pc.fill_null(pc.index_in(values, value_set=known), -1).to_numpy().astype(np.int64)  # type: ignore[no-any-return]
+    found: Any = pc.fill_null(pc.index_in(values, value_set=known), scalar_of(-1).cast(pa.int32()))
+    return from_arrow_array(found).astype(np.int64)
 
 
 def _check_rows(findings: Findings, owner: Any, member: Any, record: Any, empty: Any, times: Any) -> None:

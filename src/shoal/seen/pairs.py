@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from shoal.arrow import to_arrow_array
 from shoal.errors import CannotCheck
 from shoal.run import LOCAL, Run
 from shoal.seen.audit import audit_rows, places_among
@@ -103,7 +104,7 @@ def _owners(audit: str | Path | pa.Table, uids: NDArray[np.int64], labels: Any) 
     if not {"record", "owner"} <= set(table.column_names):
         raise wrong
     table = table.filter(pc.is_valid(table["record"]))
-    record = places_among(table["record"].cast(pa.int64()), pa.array(uids))
+    record = places_among(table["record"].cast(pa.int64()), to_arrow_array(uids))
     owner = places_among(table["owner"].cast(pa.large_string()), labels.cast(pa.large_string()))
     owners = np.full(len(uids), -1, np.int64)
     owners[record] = owner
