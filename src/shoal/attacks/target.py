@@ -193,7 +193,7 @@ def open_target(
         recorded.require_same_zone(people.seconds(header.grid), records.seconds(header.grid))
         whole = people.whole()
         audit = seen.audit if audit is None else audit
-        witnesses = None if audit is None else _read_audit(audit, people, records)
+        witnesses = None if audit is None else _read_audit(audit, people, records, run)
     tz = original.frame.tz if isinstance(original, Trajectories) else (options.tz if options else "UTC")
     largest = max(k or 0, header.k or 0) or None
     left_out = seen.suppressed != 0
@@ -227,9 +227,9 @@ def _records(seen: SeenRelease, header: Header, run: Run) -> Catalogue:
     return scan.records
 
 
-def _read_audit(audit: str | Path | pa.Table, people: Crowd, records: Catalogue) -> Witnesses:
+def _read_audit(audit: str | Path | pa.Table, people: Crowd, records: Catalogue, run: Run) -> Witnesses:
     findings = Findings()
-    witnesses = read_audit(findings, audit, people, records)
+    witnesses = read_audit(findings, audit, people, records, run=run)
     if witnesses is None:
         raise CannotCheck("the audit does not belong to this release and original: " + " ".join(findings.messages))
     return witnesses

@@ -10,12 +10,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
-import pyarrow.parquet as pq
 
 from shoal.arrow import from_arrow_array, scalar_of, to_arrow_array
 from shoal.errors import CannotCheck
 from shoal.regular import open_regular
+from shoal.run import LOCAL, Run
 from shoal.seen.arrays import distinct, fresh, spread
+from shoal.seen.pages import open_parquet
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,6 +32,7 @@ _COLUMNS = ("record", "owner", "member")
 _TYPES = (pa.int64(), pa.large_string(), pa.large_string())
 _TIMES = ("t_start", "t_end")
 _EVER = 1 << 62
+_ROW_BYTES = 64  # a number and two labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +73,7 @@ def read_audit(
     records: Catalogue,
     *,
     slot_s: int | None = None,
+    run: Run = LOCAL,
 ) -> Witnesses | None:
     """Read an audit and check that it is consistent; return None, and note a failure of kind `audit`, if it is not.
 
@@ -78,7 +81,7 @@ def read_audit(
     and nobody is repeated. With `slot_s`,
     the columns `t_start` and `t_end` are read where there are any: a member may then have several rows.
     """
-    table = _table(findings, audit)
+    table = _table(findings, audit, run)
     if table is None:
         return None
     owner, member = (_users(table[name], people.labels) for name in ("owner", "member"))
@@ -106,14 +109,14 @@ def read_audit(
 
 
 def read_owners(
-    findings: Findings, audit: str | Path | pa.Table, labels: Any, uids: NDArray[np.int64]
+    findings: Findings, audit: str | Path | pa.Table, labels: Any, uids: NDArray[np.int64], *, run: Run = LOCAL
 ) -> NDArray[np.int64] | None:
     """Return the person published as each record of points, or None (and note a failure of kind `audit`).
 
     A person may have several records, since a trace can be split. Each record has one row, in which the owner is the
     only member.
     """
-    table = _table(findings, audit)
+    table = _table(findings, audit, run)
     if table is None:
         return None
     owner, member = (_users(table[name], labels) for name in ("owner", "member"))
@@ -182,9 +185,9 @@ def _instants(column: Any) -> Any:
     return column
 
 
-def _table(findings: Findings, audit: str | Path | pa.Table) -> pa.Table | None:
+def _table(findings: Findings, audit: str | Path | pa.Table, run: Run) -> pa.Table | None:
     """Read an audit, its numbers as int64 and its labels as text; None, with the failure noted, if it is no audit."""
-    table = audit_rows(audit)
+    table = audit_rows(audit, run)
     names = table.column_names
     if tuple(names[:3]) == _COLUMNS and len(set(names)) == len(names) and pa.types.is_integer(table["record"].type):
         try:
@@ -198,8 +201,8 @@ def _table(findings: Findings, audit: str | Path | pa.Table) -> pa.Table | None:
     return None
 
 
-def audit_rows(audit: str | Path | pa.Table) -> pa.Table:
-    """Return the rows of an audit, which may be a file; raises CannotCheck if that can't be read."""
+def audit_rows(audit: str | Path | pa.Table, run: Run = LOCAL) -> pa.Table:
+    """Return the rows of an audit, which may be a file; raises CannotCheck (it can't be read), TooLarge (too long)."""
     if isinstance(audit, pa.Table):
         return audit
     try:
@@ -208,7 +211,8 @@ def audit_rows(audit: str | Path | pa.Table) -> pa.Table:
             types |= dict.fromkeys(_TIMES, pa.timestamp("ms", "UTC"))
             with open_regular(audit) as raw:
                 return pa_csv.read_csv(raw, convert_options=pa_csv.ConvertOptions(column_types=types))
-        with open_regular(audit) as raw, pq.ParquetFile(raw) as file:
+        with open_parquet(audit) as file:
+            run.require_room(_ROW_BYTES * file.metadata.num_rows, "the audit file", "allow more: `memory`")
             return file.read()
     except FileNotFoundError:
         raise CannotCheck(

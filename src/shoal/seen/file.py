@@ -17,6 +17,7 @@ from shoal.arrow import from_arrow_array
 from shoal.errors import CannotCheck
 from shoal.regular import open_regular
 from shoal.seen.header import parse_json
+from shoal.seen.pages import open_parquet
 from shoal.switch import mend
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ def open_release_file(release: str | Path) -> File:
         if path.suffix.lower() == ".csv":
             with _open_csv(path) as reader:
                 return File(path, reader.schema.names, reader.schema, {}, None, is_csv=True)
-        with open_regular(path) as raw, pq.ParquetFile(raw) as file:
+        with open_parquet(path) as file:
             footer = dict(file.metadata.metadata or {})
             schema, parquet, writer = file.schema_arrow, file.metadata, file.metadata.created_by or ""
             return File(path, schema.names, schema, footer, _stated(footer), parquet=parquet, writer=writer)

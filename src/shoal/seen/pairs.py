@@ -75,7 +75,7 @@ def open_pairs(
         audit = seen.audit
     traces, users, labels = _traces(original, recorded.options, run)
     recorded.require_same_zone(traces.seconds, track.seconds)
-    of = None if audit is None else _traces_of(traces, users, track, _owners(audit, uids, labels))
+    of = None if audit is None else _traces_of(traces, users, track, _owners(audit, uids, labels, run))
     return Pairs(traces, track, of, recorded)
 
 
@@ -97,9 +97,9 @@ def _traces(
     return replace(fixes, offsets=np.append(starts, fixes.fixes)), users, opened.labels
 
 
-def _owners(audit: str | Path | pa.Table, uids: NDArray[np.int64], labels: Any) -> NDArray[np.int64]:
+def _owners(audit: str | Path | pa.Table, uids: NDArray[np.int64], labels: Any, run: Run) -> NDArray[np.int64]:
     """Return the owner (index of a label) of each record."""
-    table = audit_rows(audit)
+    table = audit_rows(audit, run)
     wrong = CannotCheck("the audit does not belong to this release and original; give the one written with it")
     if not {"record", "owner"} <= set(table.column_names):
         raise wrong

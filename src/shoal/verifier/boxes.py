@@ -270,7 +270,7 @@ def _check_audit(
             findings.fail("suppression/stated-too-many", limit=max_suppressed)
         return people, None
     slot_s = opened.header.grid.slot_s if timed else None
-    witnesses = read_audit(findings, audit, people, opened.records, slot_s=slot_s)
+    witnesses = read_audit(findings, audit, people, opened.records, slot_s=slot_s, run=run)
     if witnesses is None:
         return people, None
     declared, tolerance = declared_suppressed(opened, suppressed)

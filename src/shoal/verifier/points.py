@@ -140,7 +140,7 @@ class PointSubject(Subject[PointScan]):
             self.findings.skip("owners")
             return
         scan, fixes = self.opened.records, self.fixes
-        owners = read_owners(self.findings, self.audit, fixes.labels, scan.uids)
+        owners = read_owners(self.findings, self.audit, fixes.labels, scan.uids, run=self.run)
         if owners is None:
             return
         left_out = len(fixes.labels) - len(np.unique(owners))
