@@ -16,6 +16,7 @@ import numpy as np
 import shoal
 from _bench import best_of, report
 from shoal.kernels.merge import owner_cost_pairs
+from shoal.kernels.price import PAPERS
 from shoal.kernels.samples import samples_of
 from shoal.lists import even_ranges
 from shoal.parallel import run_ranges
@@ -49,12 +50,12 @@ def main():
     scratch = *scratch, np.empty((longest, 2))
 
     def ours():
-        owner_cost_pairs(samples, first, second, outputs[0], outputs[1])
+        owner_cost_pairs(samples, first, second, PAPERS, outputs[0], outputs[1])
 
     def ours_on_two_threads():
         def part(start, stop):
             h = slice(start, stop)
-            owner_cost_pairs(samples, first[h], second[h], outputs[4][h], outputs[5][h])
+            owner_cost_pairs(samples, first[h], second[h], PAPERS, outputs[4][h], outputs[5][h])
 
         run_ranges(part, even_ranges(people.counts[first] + people.counts[second], 1_000_000), threads=2)
 

@@ -18,6 +18,7 @@ import numpy as np
 import shoal
 from _bench import report
 from shoal.kernels.merge import SUM, MemberLists, MergedRecords, merge_records, owner_cost_pairs
+from shoal.kernels.price import PAPERS
 from shoal.kernels.proxy import nearest_by_proxy
 from shoal.kernels.samples import samples_of
 from shoal.lists import even_ranges, take_lists
@@ -43,13 +44,13 @@ def all_costs(people):
     def fill(start, stop):
         part = slice(start, stop)
         a, b = np.empty(stop - start), np.empty(stop - start)
-        owner_cost_pairs(samples, first[part], second[part], a, b)
+        owner_cost_pairs(samples, first[part], second[part], PAPERS, a, b)
         costs["owners"][part] = a + b
         pairs = np.stack([first[part], second[part]], axis=1).ravel()
         nothing = np.zeros(stop - start, np.int64)
         ends = np.arange(0, len(pairs) + 1, 2)
         merged = MergedRecords(np.empty((0, 6), np.int32), nothing, nothing, costs["sum"][part])
-        merge_records(samples, MemberLists(ends, pairs), SUM, merged)
+        merge_records(samples, MemberLists(ends, pairs), SUM, PAPERS, merged)
 
     run_ranges(fill, even_ranges(people.counts[first] + people.counts[second], 500_000))
     matrices = {}

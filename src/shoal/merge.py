@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from shoal.errors import InputError, SettingsError
+from shoal.kernels import price as prices
 from shoal.kernels.merge import MEMBERS, OWNER, SUM, MemberLists, MergedRecords, merge_records
+from shoal.kernels.price import PAPERS, Price
 from shoal.kernels.samples import Samples
 from shoal.lists import offsets_of
 from shoal.units import INT32
@@ -17,13 +19,31 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["OBJECTIVES", "Objective", "k_merge"]
+__all__ = ["OBJECTIVES", "PRICES", "Objective", "PriceName", "k_merge", "price_of_worth"]
 
 Objective = Literal["sum", "owner", "members"]
 OBJECTIVES: dict[str, int] = {"sum": SUM, "owner": OWNER, "members": MEMBERS}
 
+PriceName = Literal["product", "sum", "roots"]
+PRICES: dict[str, int] = {"product": prices.PRODUCT, "sum": prices.SUM, "roots": prices.ROOTS}
 
-def k_merge(trajectories: Sequence[Any], objective: Objective = "sum") -> tuple[NDArray[np.int64], float]:
+
+def price_of_worth(name: PriceName, cells: float, slots: float) -> Price:
+    """Return the price of a box if a mean side, (Δx+Δy)/2, of so many cells is worth as much as so many slots.
+
+    >>> price_of_worth("sum", 5, 30)
+    Price(kind=1, time=0.0333..., side=0.1)
+    """
+    return PAPERS if name == "product" else Price(PRICES[name], 1 / slots, 1 / (2 * cells))
+
+
+def k_merge(
+    trajectories: Sequence[Any],
+    objective: Objective = "sum",
+    *,
+    price: PriceName = "product",
+    worth: tuple[float, float] = (1.0, 1.0),
+) -> tuple[NDArray[np.int64], float]:
     """Merge trajectories into the cheapest sequence of common boxes (kte-hide, Sec. III; k-scale, Eq. 4).
 
     Parameters
@@ -34,6 +54,10 @@ def k_merge(trajectories: Sequence[Any], objective: Objective = "sum") -> tuple[
     objective
         The cost to minimise. `sum`: Σ Δt·(Δx+Δy) over boxes (kte-hide, Eq. 3). `owner`: the mean of this cost over the
         owner's samples (k-scale, Eq. 4). `members`: the sum of everybody's `owner` cost.
+    price, worth
+        What a box costs: `product`, Δt·(Δx+Δy) as in the papers; `sum`, Δs/s₀ + Δt/t₀ with the mean side
+        Δs = (Δx+Δy)/2; `roots`, √(Δs/s₀) + √(Δt/t₀). `worth` is (s₀, t₀), in cells and slots. The objective `sum` goes
+        with `product` only: by another price, boxes that are not elementary can be cheaper.
 
     Returns
     -------
@@ -52,6 +76,10 @@ def k_merge(trajectories: Sequence[Any], objective: Objective = "sum") -> tuple[
     """
     if objective not in tuple(OBJECTIVES):
         raise SettingsError(f"objective must be one of {', '.join(OBJECTIVES)}")
+    if price not in tuple(PRICES) or (price != "product" and objective == "sum"):
+        raise SettingsError(f"price must be one of {', '.join(PRICES)}; the objective sum goes with product only")
+    if len(worth) != 2 or not all(0 < one < np.inf for one in worth):
+        raise SettingsError("worth must be two numbers above zero: cells and slots")
     arrays = [_checked(samples) for samples in trajectories]
     if not arrays:
         raise InputError("k_merge needs at least one trajectory")
@@ -66,7 +94,13 @@ def k_merge(trajectories: Sequence[Any], objective: Objective = "sum") -> tuple[
     count, cost = np.zeros(1, np.int64), np.zeros(1)
     ends = np.array([0, len(arrays)])
     merged = MergedRecords(boxes, ends[:1], count, cost)
-    merge_records(Samples(t, x, y, offsets), MemberLists(ends, members), OBJECTIVES[objective], merged)
+    merge_records(
+        Samples(t, x, y, offsets),
+        MemberLists(ends, members),
+        OBJECTIVES[objective],
+        price_of_worth(price, *worth),
+        merged,
+    )
     return boxes[: count[0]].astype(np.int64) + np.repeat(origin, 2), float(cost[0])
 
 

@@ -12,7 +12,18 @@ from shoal.errors import SettingsError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["INT32", "Bytes", "Metres", "Seconds", "checked", "parse_bytes", "parse_metres", "parse_seconds"]
+__all__ = [
+    "INT32",
+    "Bytes",
+    "Metres",
+    "Seconds",
+    "Worth",
+    "checked",
+    "parse_bytes",
+    "parse_metres",
+    "parse_seconds",
+    "parse_worth",
+]
 
 INT32 = 2**31 - 1  # the largest whole number of a grid and of a claim
 _METRES = {"": 1, "m": 1, "km": 1_000}
@@ -37,6 +48,21 @@ def parse_seconds(value: Any) -> int:
     (3600, 1209600)
     """
     return _parse(value, _SECONDS, "a duration", "60s, 30min, 6h or 14d")
+
+
+def parse_worth(value: Any) -> tuple[int, int]:
+    """Read what a length is worth in time: text such as `1km=30min`, or a pair of metres and seconds.
+
+    >>> parse_worth("1km=30min"), parse_worth((500, 60))
+    ((1000, 1800), (500, 60))
+    """
+    pair = value.split("=") if isinstance(value, str) else value
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
+        raise SettingsError("a length is worth a duration, such as 1km=30min")
+    metres, seconds = parse_metres(pair[0]), parse_seconds(pair[1])
+    if metres < 1 or seconds < 1:
+        raise SettingsError("a length is worth a duration, both above zero, such as 1km=30min")
+    return metres, seconds
 
 
 def parse_bytes(value: Any) -> int:
@@ -78,4 +104,5 @@ def checked(parse: Callable[[Any], Any]) -> BeforeValidator:
 
 Metres = Annotated[int, checked(parse_metres)]
 Seconds = Annotated[int, checked(parse_seconds)]
+Worth = Annotated[tuple[int, int], checked(parse_worth)]
 Bytes = Annotated[int, checked(parse_bytes)]

@@ -5,10 +5,11 @@ from itertools import combinations
 import numpy as np
 
 from shoal.kernels.merge import MEMBERS, MemberLists, MergedRecords, merge_records
+from shoal.kernels.price import PAPERS
 from shoal.kernels.samples import samples_of
 
 
-def subset_costs(people, k):
+def subset_costs(people, k, price=PAPERS):
     """Return the `members` cost of every group of k to 2k-1 of the people, by the bits of who is in it."""
     sizes = range(k, min(2 * k, len(people) + 1))
     groups = [group for size in sizes for group in combinations(range(len(people)), size)]
@@ -17,13 +18,13 @@ def subset_costs(people, k):
     costs, zeros = np.empty(len(groups)), np.zeros(len(groups), np.int64)
     no_boxes = np.empty((0, 6), np.int32)
     merged = MergedRecords(no_boxes, zeros, zeros.copy(), costs)
-    merge_records(samples_of(people), MemberLists(offsets, members), MEMBERS, merged)
+    merge_records(samples_of(people), MemberLists(offsets, members), MEMBERS, price, merged)
     return {sum(1 << user for user in group): cost for group, cost in zip(groups, costs.tolist(), strict=True)}
 
 
-def cheapest_partition(people, k):
+def cheapest_partition(people, k, price=PAPERS):
     """Return the least total cost and groups that reach it."""
-    costs = subset_costs(people, k)
+    costs = subset_costs(people, k, price)
     everybody = (1 << len(people)) - 1
     best = {0: (0.0, ())}
     for done in range(everybody + 1):  # every partition is reached by the group of the lowest user still free

@@ -14,13 +14,20 @@ def box_cost(box):
     return (t1 - t0 + 1) * ((x1 - x0 + 1) + (y1 - y0 + 1))
 
 
+def additive(box, worth, root=False):
+    """Δs/s₀ + Δt/t₀, or the sum of their roots, with the mean side Δs = (Δx+Δy)/2."""
+    t0, t1, x0, x1, y0, y1 = box
+    parts = ((x1 - x0 + 1) + (y1 - y0 + 1)) / 2 / worth[0], (t1 - t0 + 1) / worth[1]
+    return sum(part**0.5 if root else part for part in parts)
+
+
 def holds(box, sample):
     t0, t1, x0, x1, y0, y1 = box
     t, x, y = sample
     return t0 <= t <= t1 and x0 <= x <= x1 and y0 <= y <= y1
 
 
-def cost_of(boxes, trajectories, objective):
+def cost_of(boxes, trajectories, objective, price=box_cost):
     """The cost of given boxes, from the definitions alone; a sample's box is the one that holds its time."""
 
     def box_at(t):
@@ -28,10 +35,10 @@ def cost_of(boxes, trajectories, objective):
         return box
 
     def owner_cost(samples):  # k-scale Eq. 4
-        return sum(box_cost(box_at(t)) for t, _, _ in samples) / len(samples)
+        return sum(price(box_at(t)) for t, _, _ in samples) / len(samples)
 
     if objective == "sum":  # kte-hide Eq. 3
-        return sum(map(box_cost, boxes))
+        return sum(map(price, boxes))
     if objective == "owner":
         return owner_cost(trajectories[0])
     return sum(map(owner_cost, trajectories))
@@ -49,6 +56,6 @@ def all_partitions(trajectories):
                 yield [box_of([s for of_one in part for s in of_one]) for part in inside]
 
 
-def cheapest(trajectories, objective):
+def cheapest(trajectories, objective, price=box_cost):
     """The least cost over all partitions."""
-    return min(cost_of(boxes, trajectories, objective) for boxes in all_partitions(trajectories))
+    return min(cost_of(boxes, trajectories, objective, price) for boxes in all_partitions(trajectories))

@@ -10,6 +10,7 @@ from shoal.kernels.groups import group_cost, scratch_for
 from shoal.kernels.members import empty_partition, load_groups
 from shoal.kernels.merge import OWNER, MemberLists, MergedRecords, merge_records
 from shoal.kernels.partners import cheapest_partners
+from shoal.kernels.price import PAPERS
 from shoal.kernels.start import start_groups
 from tests.people import as_samples
 
@@ -37,7 +38,7 @@ def pair_costs(samples):
     places, zeros = np.arange(0, 2 * len(pairs) + 1, 2), np.zeros(len(pairs), np.int64)
     nothing = np.empty((0, 6), np.int32)
     lists, merged = MemberLists(places, np.array(pairs).ravel()), MergedRecords(nothing, zeros, zeros.copy(), costs)
-    merge_records(samples, lists, OWNER, merged)
+    merge_records(samples, lists, OWNER, PAPERS, merged)
     table = np.full((n, n), np.inf)
     table[tuple(np.array(pairs).T)] = costs
     return table + table.T

@@ -8,10 +8,15 @@ import pytest
 import shoal
 from shoal.kernels.groups import group_cost, samples_within, scratch_for
 from shoal.kernels.merge import MEMBERS, MemberLists, MergedRecords, merge_records
+from shoal.kernels.price import PAPERS
+from shoal.merge import price_of_worth
 from tests.oracle import merge as oracle
 from tests.people import as_samples, lists_of
 
 MOST = 6
+# The papers', and others from those by which only space counts to those by which only time does.
+ANY = [PAPERS, *(price_of_worth(name, cells, 1.0) for name in ("sum", "roots") for cells in (0.01, 1.0, 100.0))]
+any_price = pytest.mark.parametrize("price", ANY, ids=lambda price: f"{price.kind}-{price.side}")
 
 
 def random_samples(seed, users=30):
@@ -35,13 +40,13 @@ def random_groups(seed, users=30, count=250):
     return [rng.choice(users, rng.integers(1, MOST + 1), replace=False) for _ in range(count)]
 
 
-def merged_costs(samples, groups):
+def merged_costs(samples, groups, price=PAPERS):
     offsets = np.concatenate([[0], np.cumsum([len(members) for members in groups])])
     costs = np.empty(len(groups))
     nothing = np.empty((0, 6), np.int32)
     starts, counts = np.zeros(len(groups), np.int64), np.zeros(len(groups), np.int64)
     merged = MergedRecords(nothing, starts, counts, costs)
-    merge_records(samples, MemberLists(offsets, np.concatenate(groups)), MEMBERS, merged)
+    merge_records(samples, MemberLists(offsets, np.concatenate(groups)), MEMBERS, price, merged)
     return costs
 
 
@@ -50,21 +55,24 @@ def cost_of(samples, members, bound=np.inf, scratch=None):
     return group_cost(samples, np.array([*members, -1]), len(members), bound, scratch)
 
 
+@any_price
 @pytest.mark.parametrize("seed", range(10))
-def test_costs_equal_the_merge(seed):
+def test_costs_equal_the_merge(seed, price):
+    """The starts of boxes that the kernel leaves out are not missed, whatever the price."""
     samples, groups = random_samples(seed), random_groups(seed)
-    scratch = scratch_for(samples, MOST)
+    scratch = scratch_for(samples, MOST, price)
     found = np.array([cost_of(samples, members, scratch=scratch) for members in groups])
-    np.testing.assert_allclose(found, merged_costs(samples, groups), rtol=1e-12)
+    np.testing.assert_allclose(found, merged_costs(samples, groups, price), rtol=1e-12)
 
 
+@any_price
 @pytest.mark.parametrize("seed", range(4))
-def test_a_bound_only_spares_what_exceeds_it(seed):
+def test_a_bound_only_spares_what_exceeds_it(seed, price):
     samples, groups = random_samples(seed), random_groups(seed)
-    scratch = scratch_for(samples, MOST)
+    scratch = scratch_for(samples, MOST, price)
     rng = np.random.default_rng(seed)
     abandoned = 0
-    for members, cost in zip(groups, merged_costs(samples, groups), strict=True):
+    for members, cost in zip(groups, merged_costs(samples, groups, price), strict=True):
         for bound in (0.0, cost * rng.random(), cost * (1 - 1e-9), cost * (1 + 1e-9), 2 * cost):
             found = cost_of(samples, members, bound, scratch)
             abandoned += found == np.inf
@@ -73,10 +81,11 @@ def test_a_bound_only_spares_what_exceeds_it(seed):
     assert abandoned > 0
 
 
+@any_price
 @pytest.mark.parametrize("seed", range(4))
-def test_one_more_never_lowers_a_cost(seed):
+def test_one_more_never_lowers_a_cost(seed, price):
     samples = random_samples(seed)
-    scratch = scratch_for(samples, MOST + 1)
+    scratch = scratch_for(samples, MOST + 1, price)
     for members in random_groups(seed, count=150):
         costs = [cost_of(samples, members[: n + 1], scratch=scratch) for n in range(len(members))]
         assert all(after >= before * (1 - 1e-12) for before, after in pairwise(costs))

@@ -5,7 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shoal.kernels.price import PAPERS
 from shoal.kernels.sketch import LANES, Sketching, fill_sketches, nearest_by_sketch
+from shoal.merge import price_of_worth
 from tests.draws import examples
 from tests.oracle import sketch as oracle
 from tests.people import as_samples
@@ -13,7 +15,7 @@ from tests.people import as_samples
 
 def blocks_of(lists, users, first, width, slots, floor, left=0.0):
     blocks = np.full((-(-len(users) // LANES), slots, 4, LANES), left, np.float32)
-    fill_sketches(as_samples(lists), np.array(users), Sketching(first, width, slots, 1.0, 1.0), floor, blocks)
+    fill_sketches(as_samples(lists), np.array(users), Sketching(first, width, slots, 1.0, 1.0, PAPERS), floor, blocks)
     return blocks
 
 
@@ -45,12 +47,12 @@ def test_the_later_of_two_samples_as_near_is_taken():
     assert lane(blocks, 1).tolist() == [[3.0, 3.0, 0.0, 1.0]]
 
 
-def check_nearest(blocks, users, near, soon, count, start, stop):
+def check_nearest(blocks, users, near, soon, count, start, stop, price=PAPERS):
     nearest = np.full((stop - start, count), -9)
-    nearest_by_sketch(blocks, users, Sketching(0.0, 1.0, blocks.shape[1], near, soon), start, nearest)
+    nearest_by_sketch(blocks, users, Sketching(0.0, 1.0, blocks.shape[1], near, soon, price), start, nearest)
     sketches = [lane(blocks, n) for n in range(users)]
     for user in range(start, stop):
-        assert nearest[user - start].tolist() == oracle.nearest(sketches, near, soon, user, count)
+        assert nearest[user - start].tolist() == oracle.nearest(sketches, near, soon, user, count, price)
 
 
 def random_blocks(users, slots, spread, seed):
@@ -72,6 +74,13 @@ def test_nearest_equal_brute_force(users, slots, seed):
     check_nearest(blocks, users, 10.0, 2.0, min(users - 1, 1 + 6 * seed), start, min(users, start + 12))
 
 
+@pytest.mark.parametrize("name", ["sum", "roots"])
+@pytest.mark.parametrize("worth", [(100.0, 1.0), (7.0, 9.0), (1.0, 500.0)])
+@pytest.mark.parametrize("seed", range(3))
+def test_nearest_follow_the_price(name, worth, seed):
+    check_nearest(random_blocks(150, 16, 1000, seed), 150, 10.0, 2.0, 9, 70, 82, price_of_worth(name, *worth))
+
+
 @pytest.mark.parametrize("users", [3, 40, LANES + 9, 3 * LANES + 1])
 @pytest.mark.parametrize("count", [1, 2, 13, "all"])
 def test_ties_go_to_the_lower_index(users, count):
@@ -88,7 +97,7 @@ def test_everybody_at_one_place():
 def test_a_part_equals_the_whole():
     blocks = random_blocks(150, 16, 50, 3)
     whole, part = np.empty((150, 9), np.int64), np.empty((30, 9), np.int64)
-    how = Sketching(0.0, 1.0, blocks.shape[1], 5.0, 5.0)
+    how = Sketching(0.0, 1.0, blocks.shape[1], 5.0, 5.0, PAPERS)
     nearest_by_sketch(blocks, 150, how, 0, whole)
     nearest_by_sketch(blocks, 150, how, 70, part)
     assert (whole[70:100] == part).all()

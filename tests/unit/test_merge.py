@@ -1,6 +1,7 @@
 """k_merge against brute force over all partitions."""
 
 import time
+from functools import partial
 
 import numpy as np
 import pytest
@@ -8,8 +9,10 @@ import pytest
 import shoal
 from shoal.errors import InputError, SettingsError
 from shoal.kernels.merge import MemberLists, MergedRecords, merge_records, pair_owner_costs, pair_scratch
+from shoal.kernels.price import PAPERS
 from shoal.merge import OBJECTIVES as MERGE_OBJECTIVES
-from tests.oracle.merge import cheapest, cost_of, holds
+from shoal.merge import PRICES, price_of_worth
+from tests.oracle.merge import additive, cheapest, cost_of, holds
 from tests.people import as_samples
 
 OBJECTIVES = ("sum", "owner", "members")
@@ -46,6 +49,28 @@ def test_equals_brute_force(objective, block):
             assert all(any(holds(box, s) for s in samples) for box in boxes)
 
 
+@pytest.mark.parametrize("objective", ["owner", "members"])
+@pytest.mark.parametrize("price", ["sum", "roots"])
+def test_any_price_equals_brute_force(price, objective):
+    """400 cases of each, from worths that make only time count to those that make only space count."""
+    rng = np.random.default_rng([len(price), len(objective)])
+    for _ in range(400):
+        trajectories, worth = random_case(rng), tuple(10.0 ** rng.uniform(-2, 2, 2))
+        boxes, cost = shoal.k_merge([np.array(s) for s in trajectories], objective, price=price, worth=worth)
+        plain = partial(additive, worth=worth, root=price == "roots")
+        assert cost == pytest.approx(cheapest(trajectories, objective, plain), rel=1e-12)
+        assert cost == pytest.approx(cost_of(boxes.tolist(), trajectories, objective, plain), rel=1e-12)
+
+
+def test_prices_choose_different_boxes():
+    rng, differ = np.random.default_rng(4), np.zeros(2, int)
+    for _ in range(100):
+        trajectories = random_case(rng)
+        product, *others = (shoal.k_merge(trajectories, "owner", price=name)[0].tolist() for name in PRICES)
+        differ += [boxes != product for boxes in others]
+    assert (differ > 2).all()
+
+
 def test_boxes_are_tight():
     trajectories = random_case(np.random.default_rng(3))
     boxes, _ = shoal.k_merge([np.array(s) for s in trajectories])
@@ -76,7 +101,7 @@ def test_costs_alone_are_the_same(objective):
         ends, cost, nothing = np.array([0, len(trajectories)]), np.zeros(1), np.zeros(1, np.int64)
         none = np.empty((0, 6), np.int32)
         lists, merged = MemberLists(ends, np.arange(ends[1])), MergedRecords(none, ends[:1], nothing, cost)
-        merge_records(as_samples(trajectories), lists, MERGE_OBJECTIVES[objective], merged)
+        merge_records(as_samples(trajectories), lists, MERGE_OBJECTIVES[objective], PAPERS, merged)
         assert cost[0] == shoal.k_merge(trajectories, objective)[1]
 
 
@@ -88,9 +113,9 @@ def test_the_largest_granules_do_not_overflow():
     assert pair(far) == (expected, expected)
 
 
-def pair(trajectories, bounds=(np.inf, np.inf)):
+def pair(trajectories, bounds=(np.inf, np.inf), price=PAPERS):
     samples = as_samples([sorted(own) for own in trajectories])
-    return pair_owner_costs(samples, 0, 1, *bounds, pair_scratch(len(samples.t)))
+    return pair_owner_costs(samples, 0, 1, *bounds, pair_scratch(len(samples.t), price))
 
 
 def test_pair_kernel_gives_both_roles():
@@ -99,6 +124,16 @@ def test_pair_kernel_gives_both_roles():
         trajectories = random_case(rng)[:2]
         expected = cheapest(trajectories, "owner"), cheapest(trajectories[::-1], "owner")
         assert pair(trajectories) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ["sum", "roots"])
+def test_pair_kernel_gives_both_roles_at_any_price(name):
+    rng = np.random.default_rng(14)
+    for _ in range(300):
+        trajectories, worth = random_case(rng)[:2], tuple(10.0 ** rng.uniform(-2, 2, 2))
+        plain = partial(additive, worth=worth, root=name == "roots")
+        expected = cheapest(trajectories, "owner", plain), cheapest(trajectories[::-1], "owner", plain)
+        assert pair(trajectories, price=price_of_worth(name, *worth)) == pytest.approx(expected, rel=1e-12)
 
 
 def test_pair_kernel_agrees_with_the_general_one_on_long_trajectories():
@@ -174,3 +209,12 @@ def test_bad_trajectories(bad):
 def test_bad_objective():
     with pytest.raises(SettingsError):
         shoal.k_merge([[(0, 0, 0)]], "least")
+
+
+@pytest.mark.parametrize(
+    "bad", [{"price": "dear"}, {"price": "roots"}, {"worth": (0, 1)}, {"worth": (1, np.inf)}, {"worth": (1,)}]
+)
+def test_bad_prices(bad):
+    """The objective `sum` takes no price but the papers': elementary boxes are not enough then."""
+    with pytest.raises(SettingsError):
+        shoal.k_merge([[(0, 0, 0)]], **bad)

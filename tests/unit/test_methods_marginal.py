@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.kernels.marginal import Placed, Tried, choose_rows, place_leftovers
+from shoal.kernels.price import PAPERS
 from shoal.kernels.samples import Samples, samples_of
 from shoal.kernels.weighted import grown_costs, merged_cost, scratch_of
 from shoal.run import Run
@@ -44,7 +45,7 @@ def test_costs_without_boxes_equal_k_merge(n_members, seed, crowded):
         if objective == "owner":
             weights = np.where(everyone == 0, weights, 0.0)
         _, expected = shoal.k_merge([people.user(u) for u in range(n_members)], objective)
-        room = scratch_of(people.samples, n_members)
+        room = scratch_of(people.samples, n_members, PAPERS)
         samples = samples_of(people)
         assert merged_cost(samples, everyone, n_members, weights, np.inf, room) == pytest.approx(expected, rel=1e-12)
         assert merged_cost(samples, everyone, n_members, weights, expected * 1.001, room) == pytest.approx(
@@ -55,7 +56,7 @@ def test_costs_without_boxes_equal_k_merge(n_members, seed, crowded):
 
 def test_a_dear_merge_is_abandoned():
     people = random_people(2, seed=1, side=1000)
-    room = scratch_of(people.samples, 2)
+    room = scratch_of(people.samples, 2, PAPERS)
     samples = samples_of(people)
     assert merged_cost(samples, np.arange(2), 2, np.ones(2), 1.0, room) == np.inf
 
@@ -65,7 +66,7 @@ def test_grown_costs():
     lists = np.array([[i, (i + 1) % 12, (i + 5) % 12] for i in range(12)])
     rows, columns = np.arange(12), (np.arange(12) + 3) % 12
     got = np.empty(12)
-    grown_costs(samples_of(people), lists, rows, columns, got)
+    grown_costs(samples_of(people), lists, rows, columns, PAPERS, got)
     for i in range(12):
         who = [*lists[i], columns[i]]
         assert got[i] == pytest.approx(shoal.k_merge([people.user(u) for u in who], "members")[1])

@@ -1,6 +1,7 @@
 """`shoal`: near the best groups there are, everybody hidden, the same whatever the means; and suppression."""
 
 import json
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -10,10 +11,13 @@ import pytest
 
 import shoal
 from shoal.errors import SettingsError, ShoalError
+from shoal.measure.precision import precision
+from shoal.merge import price_of_worth
 from shoal.methods.shoal import Shoal
 from shoal.pipeline import publish
 from shoal.run import Run
 from shoal.search import partition, partners
+from shoal.search.prices import usual_worth
 from tests.oracle.cover import holds, two_way
 from tests.oracle.groups import cheapest_partition
 from tests.people import LAEA, ODD, groups_of, people_of, random_people, same
@@ -57,12 +61,15 @@ def small_people(n, seed, kind):
     return people_of(lists)
 
 
-def excess(n, k, seed, kind):
+def excess(n, k, seed, kind, price="product"):
     people = small_people(n, seed, kind)
-    least, _ = cheapest_partition(people, k)
-    release = Shoal(k=k).anonymize(people, run=Run(threads=1))
+    worth = 30.0, 40.0
+    least, _ = cheapest_partition(people, k, price_of_worth(price, *worth))
+    metres, seconds = worth[0] * people.frame.cell_m, worth[1] * people.frame.slot_s
+    given = {} if price == "product" else {"worth": (int(metres), int(seconds))}
+    release = Shoal(k=k, price=price, **given).anonymize(people, run=Run(threads=1))
     groups = [[samples_of(people, user) for user in group] for group, _ in groups_of(release)]
-    return sum(shoal.k_merge(group, "members")[1] for group in groups) / least
+    return sum(shoal.k_merge(group, "members", price=price, worth=worth)[1] for group in groups) / least
 
 
 @pytest.mark.parametrize("seeds", [5, pytest.param(20, marks=pytest.mark.slow)])
@@ -75,6 +82,15 @@ def test_groups_are_near_the_best_there_are(seeds):
         for k in (2, 3, 4)
         for seed in range(seeds)
     ]
+    assert min(found) > 1 - 1e-9
+    assert np.mean(found) < 1.05
+    assert max(found) < 1.5
+
+
+@pytest.mark.parametrize("price", ["sum", "roots"])
+def test_groups_are_near_the_best_at_any_price(price):
+    kinds = [(kind, k, seed) for kind in ("clustered", "isolated", "mixed") for k in (2, 3) for seed in range(4)]
+    found = [excess(8 + seed, k, seed, kind, price) for kind, k, seed in kinds]
     assert min(found) > 1 - 1e-9
     assert np.mean(found) < 1.05
     assert max(found) < 1.5
@@ -133,6 +149,44 @@ def test_verifies_as_a_file(tmp_path):
         verdict = shoal.verify(people, tmp_path / "r.parquet", k=3, audit=audit)
         assert verdict.ok, verdict.messages
         assert str(verdict.claim) == "k-anonymity(3)"
+
+
+# Prices
+
+
+@pytest.mark.parametrize("price", ["sum", "roots"])
+def test_a_price_hides_everybody_and_saves_what_it_weighs(price):
+    """The dearer the time, the shorter the boxes; the dearer the space, the smaller."""
+    people = random_people(120, seed=4, mean=9)
+    sizes = []
+    for worth in ("1km=1min", "1m=7d"):
+        release = Shoal(k=3, price=price, worth=worth).anonymize(people)
+        check_release(people, release, 3)
+        assert shoal.verify(people, release).ok
+        sizes.append(precision(release))
+    assert sizes[0].duration_min_mean < sizes[1].duration_min_mean
+    assert sizes[0].span_km_mean > sizes[1].span_km_mean
+
+
+def test_the_usual_worth_depends_on_the_data_only():
+    people = random_people(300, seed=5, mean=9)
+    found = usual_worth(people, 3)
+    assert found == usual_worth(people, 3, run=Run(threads=1))
+    larger = replace(people, x=people.x * 10, y=people.y * 10)
+    assert usual_worth(larger, 3)[0] > 4 * found[0]
+
+
+def test_the_price_is_not_published():
+    release = Shoal(k=3, price="sum", worth="1km=30min").anonymize(random_people(20))
+    assert set(release.parameters) == set(Shoal(k=3).anonymize(random_people(20)).parameters)
+
+
+@pytest.mark.parametrize(
+    "bad", [{"worth": "1km=30min"}, {"price": "sum", "worth": "1km"}, {"price": "sum", "worth": "0km=1h"}, {"price": 1}]
+)
+def test_prices_that_make_no_sense(bad):
+    with pytest.raises(SettingsError):
+        Shoal(k=2, **bad)
 
 
 # The same whatever the means

@@ -10,6 +10,7 @@ from shoal.attacks.features import FEATURES, box_costs, lay_out, victim_features
 from shoal.attacks.posterior import Choices, contrasts
 from shoal.errors import TooLarge
 from shoal.kernels.merge import OWNER, MemberLists, MergedRecords, merge_records
+from shoal.kernels.price import PAPERS
 from shoal.kernels.samples import Samples
 from shoal.lists import even_ranges, offsets_of, take_lists
 from shoal.run import LOCAL, Run
@@ -136,7 +137,7 @@ def _regrets(
     def work(start: int, stop: int) -> None:
         edges, part = offsets[start : stop + 1], slice(start, stop)
         merged = MergedRecords(none, edges[:-1], counts[part], least[part])
-        merge_records(Samples(t, x, y, people.offsets), MemberLists(edges, members), OWNER, merged)
+        merge_records(Samples(t, x, y, people.offsets), MemberLists(edges, members), OWNER, PAPERS, merged)
 
     sizes = np.add.reduceat(people.counts[members], offsets[:-1]) if len(pairs) else counts
     run.ranges(work, even_ranges(sizes, _SAMPLES_PER_MERGE_RANGE))

@@ -7,19 +7,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.jit import jit
+from shoal.kernels.price import PAPERS
 from shoal.kernels.weighted import Scratch, merged_cost, scratch_of
 
 if TYPE_CHECKING:
     from shoal.jit import Ints, Ints32
     from shoal.kernels.merge import MemberLists
+    from shoal.kernels.price import Price
     from shoal.kernels.samples import Samples
 
 __all__ = ["Scratch", "group_cost", "samples_within", "scratch_for"]
 
 
-def scratch_for(samples: Samples, n_members: int) -> Scratch:
-    """Return scratch arrays for any group of this many people."""
-    return scratch_of(int(np.sort(np.diff(samples.offsets))[-n_members:].sum()), n_members)
+def scratch_for(samples: Samples, n_members: int, price: Price = PAPERS) -> Scratch:
+    """Return scratch arrays for any group of this many people, and the price of a box."""
+    return scratch_of(int(np.sort(np.diff(samples.offsets))[-n_members:].sum()), n_members, price)
 
 
 @jit

@@ -16,6 +16,7 @@ import numpy as np
 
 from shoal.jit import jit
 from shoal.kernels.kte_marks import Turn, may_take
+from shoal.kernels.price import PAPERS
 from shoal.kernels.weighted import Scratch, merged_cost, scratch_of
 
 if TYPE_CHECKING:
@@ -181,7 +182,7 @@ def task_of(table: PieceTable, around: Neighbours, turn: Turn, held: EpochRecord
     """Return the input of a round, with its scratch arrays."""
     most = int(np.diff(held.offsets).max(initial=0)) + 1
     longest = int(table.sizes[held.pieces].max(initial=1))
-    scratch: Scratch = scratch_of(longest * most if longest > 1 else 1, most)
+    scratch: Scratch = scratch_of(longest * most if longest > 1 else 1, most, PAPERS)
     who, weight = np.empty(most, np.int64), np.zeros(most, np.float64)
     return Task(table, around, turn, held, who, weight, scratch)
 

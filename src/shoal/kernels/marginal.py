@@ -13,6 +13,7 @@ import numpy as np
 
 from shoal.jit import jit
 from shoal.kernels.pick import holds
+from shoal.kernels.price import PAPERS
 from shoal.kernels.weighted import Scratch, merged_cost, scratch_of
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class Tried(NamedTuple):
 def _owner_scratch(samples: Samples, n_members: int) -> Scratch:
     """Return scratch arrays for merges of an owner with members, in which only the owner's samples have weight."""
     offsets = samples.offsets
-    scratch = scratch_of((offsets[1:] - offsets[:-1]).max() * n_members, n_members)
+    scratch = scratch_of((offsets[1:] - offsets[:-1]).max() * n_members, n_members, PAPERS)
     scratch.share[:] = 0.0
     scratch.share[0] = 1.0
     return scratch

@@ -1,7 +1,8 @@
 """k-merge: the cheapest way to merge trajectories into common boxes; the recursion is that of kernels/recursion.py.
 
 The weight of a box is `constant + Σ of its samples' weights`: (1; 0) is the plain sum of k^(τ,ε)-anonymity, Eq. 3,
-(0; 1 for the owner's samples) is k-scale, Eq. 4 times N_owner, (0; 1/N_i) is the sum of everybody's Eq. 4.
+(0; 1 for the owner's samples) is k-scale, Eq. 4 times N_owner, (0; 1/N_i) is the sum of everybody's Eq. 4. What a box
+costs besides its weight is its price (kernels/price.py).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from shoal.jit import inlined, jit
+from shoal.kernels.price import price_of
 from shoal.kernels.recursion import (
     EMPTY,
     Bounds,
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.jit import Floats, Ints, Ints32
+    from shoal.kernels.price import Price
     from shoal.kernels.samples import Samples
 
 __all__ = [
@@ -54,8 +57,12 @@ _ONE, _NONE = np.uint64(1), np.uint64(0)
 
 
 class PairScratch(NamedTuple):
-    """Scratch arrays for the merge of two people: slots as in `Slots`, weights and costs with each as the owner."""
+    """The price of a box, and scratch arrays for the merge of two people.
 
+    Slots are as in `Slots`; there are weights and costs with each of the two as the owner.
+    """
+
+    price: Price
     time: Ints
     west: Ints
     east: Ints
@@ -69,14 +76,16 @@ class PairScratch(NamedTuple):
 
 
 @jit
-def pair_scratch(n_samples: int) -> PairScratch:
+def pair_scratch(n_samples: int, price: Price) -> PairScratch:
     """Return scratch arrays for any two people with this many samples together."""
     ints = np.empty((5, n_samples + 1), np.int64)
     latest = np.empty(n_samples + 1, np.uint64)
     floats = np.empty((4, n_samples + 1), np.float64)
     latest[0] = 0
     floats[:, 0] = 0.0
-    return PairScratch(ints[0], ints[1], ints[2], ints[3], ints[4], latest, floats[0], floats[1], floats[2], floats[3])
+    time, west, east, south, north = ints[0], ints[1], ints[2], ints[3], ints[4]
+    weight_a, cost_a, weight_b, cost_b = floats[0], floats[1], floats[2], floats[3]
+    return PairScratch(price, time, west, east, south, north, latest, weight_a, cost_a, weight_b, cost_b)
 
 
 @inlined
@@ -96,13 +105,13 @@ def _least(cost: Floats, start: np.uint64, last: np.uint64) -> float:
 def pair_owner_costs(
     samples: Samples, a: int, b: int, bound_a: float, bound_b: float, scratch: PairScratch
 ) -> tuple[float, float]:
-    """Return the owner cost (k-scale, Eq. 4) of merging persons a and b, to each of them.
+    """Return the owner cost (k-scale, Eq. 4, by the price at hand) of merging persons a and b, to each of them.
 
     One pass over the samples serves two recursions: a's weights and b's. The result is (inf, inf) as soon as the first
     cost is sure to exceed `bound_a` and the second `bound_b`.
     """
     t, x, y, offsets = samples
-    time, west, east, south, north, latest, weight_a, cost_a, weight_b, cost_b = scratch
+    price, time, west, east, south, north, latest, weight_a, cost_a, weight_b, cost_b = scratch
     row_a, stop_a = np.uint64(offsets[a]), np.uint64(offsets[a + 1])
     row_b, stop_b = np.uint64(offsets[b]), np.uint64(offsets[b + 1])
     n_a, n_b = np.float64(stop_a - row_a), np.float64(stop_b - row_b)
@@ -168,7 +177,7 @@ def pair_owner_costs(
             x1 = max(x1, east[s])
             y0 = min(y0, south[s])
             y1 = max(y1, north[s])
-            c = np.float64(now - time[s] + 1) * np.float64((x1 - x0) + (y1 - y0) + 2)
+            c = price_of(price, np.float64(now - time[s] + 1), np.float64((x1 - x0) + (y1 - y0) + 2))
             s -= _ONE
             c_a = c * (upto_a - weight_a[s])
             c_b = c * (upto_b - weight_b[s])
@@ -189,7 +198,9 @@ def pair_owner_costs(
 
 
 @jit
-def owner_cost_pairs(samples: Samples, first: Ints, second: Ints, cost_first: Floats, cost_second: Floats) -> None:
+def owner_cost_pairs(
+    samples: Samples, first: Ints, second: Ints, price: Price, cost_first: Floats, cost_second: Floats
+) -> None:
     """Fill the owner costs of many pairs of people, to each of them, into the two output arrays."""
     offsets = samples.offsets
     longest = 0
@@ -197,7 +208,7 @@ def owner_cost_pairs(samples: Samples, first: Ints, second: Ints, cost_first: Fl
         i = first[p]
         j = second[p]
         longest = max(longest, offsets[i + 1] - offsets[i] + offsets[j + 1] - offsets[j])
-    scratch = pair_scratch(longest)
+    scratch = pair_scratch(longest, price)
     for p in range(len(first)):
         cost_first[p], cost_second[p] = pair_owner_costs(samples, first[p], second[p], np.inf, np.inf, scratch)
 
@@ -356,8 +367,8 @@ def _write_boxes(slots: Slots, n_slots: int, cut: NDArray[np.uint64], out: Ints3
 
 
 @jit
-def merge_records(samples: Samples, lists: MemberLists, objective: int, merged: MergedRecords) -> None:
-    """Merge many records by k-merge, each the people of one list; fill `merged`.
+def merge_records(samples: Samples, lists: MemberLists, objective: int, price: Price, merged: MergedRecords) -> None:
+    """Merge many records by k-merge, each the people of one list; fill `merged`. For SUM, the price must be PRODUCT.
 
     A record needs room for as many boxes as its least member has samples, since every box holds one of them. With
     `boxes` of no rows only costs are filled.
@@ -371,7 +382,7 @@ def merge_records(samples: Samples, lists: MemberLists, objective: int, merged: 
         largest = max(largest, n)
     rows = _Rows(np.empty(largest, np.int64), np.empty(largest, np.int64))
     spare = _Rows(np.empty(largest, np.int64), np.empty(largest, np.int64))
-    slots, ledger = slots_for(largest), ledger_for(largest)
+    slots, ledger = slots_for(largest), ledger_for(largest, price)
     cut = np.empty(largest + 1, np.uint64)
     for r in range(len(lists.offsets) - 1):
         members = lists.members[lists.offsets[r] : lists.offsets[r + 1]]

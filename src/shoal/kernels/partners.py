@@ -11,6 +11,7 @@ from shoal.kernels.merge import pair_owner_costs, pair_scratch
 
 if TYPE_CHECKING:
     from shoal.jit import Floats, Ints, Ints32
+    from shoal.kernels.price import Price
     from shoal.kernels.samples import Samples
 
 __all__ = ["cheapest_partners", "home_cells", "sampling_gaps"]
@@ -70,7 +71,7 @@ def _seen_before(nearest: Ints, start: int, user: int, rank: int, partner: int) 
 
 
 @jit
-def cheapest_partners(samples: Samples, nearest: Ints, start: int, other: Ints, cost: Floats) -> int:
+def cheapest_partners(samples: Samples, nearest: Ints, start: int, price: Price, other: Ints, cost: Floats) -> int:
     """Fill, for users start…, the candidates in `nearest` (by rank) with the least cost: both owner costs added.
 
     Every pair is merged once and serves both users; a merge is abandoned as soon as it can't enter either list.
@@ -85,7 +86,7 @@ def cheapest_partners(samples: Samples, nearest: Ints, start: int, other: Ints, 
         for r in range(cost.shape[1]):
             other[row, r] = -1
             cost[row, r] = np.inf
-    scratch = pair_scratch(longest)
+    scratch = pair_scratch(longest, price)
     last = cost.shape[1] - 1
     merged = 0
     for rank in range(n_ranks):

@@ -7,7 +7,7 @@ complete iff s <= M(g), and elementary iff also s > M(M(g) - 1). Hence
     cost(g) = min over s in (M(M(g) - 1), M(g)] of cost(s - 1) + c(s..g) * weight(s..g).
 
 M = 0 means "not complete yet" and cost(0) = 0. Ties take the later s. Splitting a box never costs more, which is why
-elementary boxes suffice.
+elementary boxes suffice (kernels/price.py says for which prices c).
 
 A kernel writes slot g (time, bounds, M and the weight up to it), then asks for the bounds of the slots after M(g) and
 for the cheapest start of a box that ends at g. `merge_records` and `merged_cost` do so; `pair_owner_costs` does the
@@ -23,11 +23,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from shoal.jit import inlined, jit
+from shoal.kernels.price import price_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.jit import Floats, Ints32
+    from shoal.kernels.price import Price
 
 __all__ = [
     "EMPTY",
@@ -90,8 +92,9 @@ START = Slot(np.int32(0), EMPTY, np.uint64(0), 0.0)
 
 
 class Ledger(NamedTuple):
-    """The weight of all samples up to each slot, and the least cost of merging them."""
+    """The price of a box, the weight of all samples up to each slot, and the least cost of merging them."""
 
+    price: Price
     weight: Floats
     cost: Floats
 
@@ -106,11 +109,11 @@ def slots_for(n_samples: int) -> Slots:
 
 
 @jit
-def ledger_for(n_samples: int) -> Ledger:
+def ledger_for(n_samples: int, price: Price) -> Ledger:
     """Return arrays for the weights and costs of this many samples."""
     weight, cost = np.empty(n_samples + 1, np.float64), np.empty(n_samples + 1, np.float64)
     weight[0] = cost[0] = 0.0
-    return Ledger(weight, cost)
+    return Ledger(price, weight, cost)
 
 
 @inlined
@@ -177,7 +180,8 @@ def cheapest_start(
         x1 = max(x1, slots.east[s])
         y0 = min(y0, slots.south[s])
         y1 = max(y1, slots.north[s])
-        c = np.float64(slot.time - slots.time[s] + 1) * np.float64((x1 - x0) + (y1 - y0) + 2)
+        long, wide = np.float64(slot.time - slots.time[s] + 1), np.float64((x1 - x0) + (y1 - y0) + 2)
+        c = price_of(ledger.price, long, wide)
         before = s - _ONE
         c *= constant + (slot.weight - ledger.weight[before])
         cheap = c + least < best

@@ -6,7 +6,8 @@ distance of two users
 
     d = Σ over slots of (share + share') · (|Δx| + |Δy| + near) · (|Δt| + soon)
 
-has the shape of what k-merge minimises: a box costs duration × extent, once for every sample in it.
+has the shape of what k-merge minimises: a box costs duration × extent, once for every sample in it. By another price
+(kernels/price.py), it costs that price of the two.
 
 Sketches stand in blocks of LANES users, (blocks, slots, 4, LANES): a distance is summed slot by slot in one fixed
 order, whatever the width of the machine's vectors, and a whole block is left as soon as nobody in it can be near.
@@ -19,11 +20,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from shoal.jit import jit
+from shoal.kernels.price import PRODUCT, SUM
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.jit import Ints
+    from shoal.kernels.price import Price
     from shoal.kernels.samples import Samples
 
     Floats32 = NDArray[np.float32]
@@ -37,7 +40,8 @@ _STEP = 8  # slots between two checks of the bound
 class Sketching(NamedTuple):
     """How sketches are made and compared: slot s spans [first + s·width, first + (s+1)·width).
 
-    `near` cells and `soon` slots of time are added to every difference: what makes none between partners.
+    `near` cells and `soon` slots of time are added to every difference: what makes none between partners. `price` is
+    that of a box.
     """
 
     first: float
@@ -45,6 +49,7 @@ class Sketching(NamedTuple):
     slots: int
     near: float
     soon: float
+    price: Price
 
 
 @jit
@@ -78,10 +83,18 @@ def fill_sketches(samples: Samples, users: Ints, how: Sketching, floor: float, s
             at[s, 2, lane] = t[p] - centre
 
 
+class _Price32(NamedTuple):
+    """What is added to differences, and the price of both, with 32 bits."""
+
+    near: np.float32
+    soon: np.float32
+    kind: int
+    time: np.float32
+    side: np.float32
+
+
 @jit
-def _block_distances(
-    query: Floats32, block: Floats32, near: np.float32, soon: np.float32, bound: float, out: Floats32
-) -> bool:
+def _block_distances(query: Floats32, block: Floats32, price: _Price32, bound: float, out: Floats32) -> bool:
     """Fill the distances of a query to a block's users; False if all of them are sure to exceed `bound`."""
     n_slots = len(query)
     for lane in range(LANES):
@@ -94,9 +107,15 @@ def _block_distances(
             t = query[r, 2]
             share = query[r, 3]
             for lane in range(LANES):
-                apart = abs(block[r, 0, lane] - x) + abs(block[r, 1, lane] - y) + near
-                later = abs(block[r, 2, lane] - t) + soon
-                out[lane] += (block[r, 3, lane] + share) * apart * later
+                apart = abs(block[r, 0, lane] - x) + abs(block[r, 1, lane] - y) + price.near
+                later = abs(block[r, 2, lane] - t) + price.soon
+                weight = block[r, 3, lane] + share
+                if price.kind == PRODUCT:
+                    out[lane] += weight * apart * later
+                elif price.kind == SUM:
+                    out[lane] += weight * (price.side * apart + price.time * later)
+                else:
+                    out[lane] += weight * (np.sqrt(price.side * apart) + np.sqrt(price.time * later))
         s += _STEP
         least = out[0]
         for lane in range(1, LANES):
@@ -136,6 +155,7 @@ def nearest_by_sketch(sketches: Floats32, n_users: int, how: Sketching, start: i
     """
     n_blocks, n_slots = sketches.shape[0], sketches.shape[1]
     near, soon = np.float32(how.near), np.float32(how.soon)
+    price = _Price32(near, soon, how.price.kind, np.float32(how.price.time), np.float32(how.price.side))
     size = nearest.shape[1]
     key = np.empty(size, np.float32)
     index = np.empty(size, np.int64)
@@ -153,7 +173,7 @@ def nearest_by_sketch(sketches: Floats32, n_users: int, how: Sketching, start: i
             block = own + (step + 1) // 2 if step % 2 else own - step // 2
             if block < 0 or block >= n_blocks:
                 continue
-            if not _block_distances(query, sketches[block], near, soon, key[0], distances):
+            if not _block_distances(query, sketches[block], price, key[0], distances):
                 continue
             for lane in range(min(LANES, n_users - block * LANES)):
                 v = block * LANES + lane

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from shoal.jit import inlined, jit
+from shoal.kernels.price import least_more, price_of
 from shoal.kernels.recursion import (
     EMPTY,
     LAST,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.jit import Floats, Ints, Ints32
+    from shoal.kernels.price import Price
 
 __all__ = ["Samples", "Scratch", "grown_costs", "merged_cost", "scratch_of"]
 
@@ -66,8 +68,8 @@ class Scratch(NamedTuple):
 
 
 @jit
-def scratch_of(n_samples: int, n_members: int) -> Scratch:
-    """Return scratch arrays for merges of up to this many samples of this many members."""
+def scratch_of(n_samples: int, n_members: int, price: Price) -> Scratch:
+    """Return scratch arrays for merges of up to this many samples of this many members, and the price of a box."""
     heads = Heads(
         np.empty(n_members, np.uint64),
         np.empty(n_members, np.uint64),
@@ -76,7 +78,7 @@ def scratch_of(n_samples: int, n_members: int) -> Scratch:
     )
     starts = np.empty((n_samples + 1, 7), np.float64)
     who, share = np.empty(n_members, np.int64), np.empty(n_members, np.float64)
-    return Scratch(slots_for(n_samples), ledger_for(n_samples), heads, who, share, starts)
+    return Scratch(slots_for(n_samples), ledger_for(n_samples, price), heads, who, share, starts)
 
 
 @inlined
@@ -84,12 +86,12 @@ def _list_starts(slots: Slots, ledger: Ledger, slot: Slot, after: Bounds, starts
     """List the slots where a box that ends at this slot or later may start, while M is the same; return how many.
 
     An earlier start makes the box dearer, at any end from now on by at least what its longer time and greater weight
-    cost at the bounds that the box of the later start has now (`after`: those of the slots after M). If what is before
-    it does not cost so much less, it is left out.
+    cost (`least_more`) at the bounds that the box of the later start has now (`after`: those of the slots after M). If
+    what is before it does not cost so much less, it is left out.
     """
     x0, x1, y0, y1 = EMPTY
     n = _NONE
-    wide = long = enough = 0.0
+    wide = long = heavy = enough = 0.0
     s = slot.latest
     low = slots.latest[s - _ONE]
     while s > low:
@@ -98,8 +100,9 @@ def _list_starts(slots: Slots, ledger: Ledger, slot: Slot, after: Bounds, starts
         y0 = min(y0, slots.south[s])
         y1 = max(y1, slots.north[s])
         before = s - _ONE
-        here = np.float64(slot.time - slots.time[s] + 1) * (slot.weight - ledger.weight[before])
-        if n == 0 or ledger.cost[before] + (1.0 - 1e-12) * wide * (here - long) < enough:
+        slots_here, weight = np.float64(slot.time - slots.time[s] + 1), slot.weight - ledger.weight[before]
+        more = least_more(ledger.price, wide, slots_here, weight, long, heavy)
+        if n == 0 or ledger.cost[before] + (1.0 - 1e-12) * more < enough:
             starts[n, 0] = slots.time[s] - 1
             starts[n, 1] = x0
             starts[n, 2] = x1
@@ -110,14 +113,16 @@ def _list_starts(slots: Slots, ledger: Ledger, slot: Slot, after: Bounds, starts
             n += _ONE
             across, along = max(x1, after.east) - min(x0, after.west), max(y1, after.north) - min(y0, after.south)
             wide = np.float64(across + along + 2)
-            long = here
+            long, heavy = slots_here, weight
             enough = ledger.cost[before]
         s = before
     return n
 
 
 @inlined
-def _cheapest_listed(starts: Floats, n_starts: np.uint64, slot: Slot, after: Bounds, least: float) -> float:
+def _cheapest_listed(
+    price: Price, starts: Floats, n_starts: np.uint64, slot: Slot, after: Bounds, least: float
+) -> float:
     """Return the least cost up to a slot, over the starts listed."""
     best = np.inf
     cheap = True
@@ -125,7 +130,7 @@ def _cheapest_listed(starts: Floats, n_starts: np.uint64, slot: Slot, after: Bou
     while cheap and n < n_starts:
         across = max(starts[n, 2], float(after.east)) - min(starts[n, 1], float(after.west))
         along = max(starts[n, 4], float(after.north)) - min(starts[n, 3], float(after.south))
-        c = (slot.time - starts[n, 0]) * (across + along + 2.0) * (slot.weight - starts[n, 5])
+        c = price_of(price, slot.time - starts[n, 0], across + along + 2.0) * (slot.weight - starts[n, 5])
         cheap = c + least < best
         best = min(best, c + starts[n, 6])
         n += _ONE
@@ -196,7 +201,7 @@ def _read_slot(
 def merged_cost(
     samples: Samples, members: Ints, n_members: int, weight_of: Floats, bound: float, scratch: Scratch
 ) -> float:
-    """Return the least Σ c(box) · Σ weight_of[m] of its samples over the merges of members[:n_members].
+    """Return the least Σ price(box) · Σ weight_of[m] of its samples over the merges of members[:n_members].
 
     The result is inf as soon as it is sure to exceed `bound`. Adding a member never lowers it. One pass over the
     samples: O(slots · (members + slots in a box)).
@@ -236,16 +241,16 @@ def merged_cost(
         if not listed:
             listed = True
             n_starts = _list_starts(slots, ledger, slot, after, starts)
-        ledger.cost[g] = _cheapest_listed(starts, n_starts, slot, after, least)
+        ledger.cost[g] = _cheapest_listed(ledger.price, starts, n_starts, slot, after, least)
     return float(ledger.cost[g])
 
 
 @jit
-def grown_costs(samples: Samples, lists: Ints, rows: Ints, users: Ints, costs: Floats) -> None:
+def grown_costs(samples: Samples, lists: Ints, rows: Ints, users: Ints, price: Price, costs: Floats) -> None:
     """Fill the `members` cost of each record lists[rows[p]] if it also takes users[p]; all lists have one length."""
     n = lists.shape[1] + 1
     offsets = samples.offsets
-    scratch = scratch_of((offsets[1:] - offsets[:-1]).max() * n, n)
+    scratch = scratch_of((offsets[1:] - offsets[:-1]).max() * n, n, price)
     who, share = scratch.who, scratch.share
     for p in range(len(rows)):
         for m in range(n - 1):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from shoal.claim import Claim
+from shoal.kernels.price import PAPERS
 from shoal.kernels.samples import samples_of
 from shoal.kernels.weighted import grown_costs
 from shoal.layouts import Boxes
@@ -136,7 +137,7 @@ def _grown(
 
     def fill(start: int, stop: int) -> None:
         part = slice(start, stop)
-        grown_costs(samples_of(people), lists, rows[part], columns[part], costs[part])
+        grown_costs(samples_of(people), lists, rows[part], columns[part], PAPERS, costs[part])
 
     weights = people.counts[lists].sum(axis=1)[rows] + people.counts[columns]
     with run.stage("records", len(rows)) as advance:

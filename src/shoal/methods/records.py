@@ -8,6 +8,7 @@ import numpy as np
 
 from shoal.kernels.groups import samples_within
 from shoal.kernels.merge import MemberLists, MergedRecords, merge_records
+from shoal.kernels.price import PAPERS
 from shoal.kernels.samples import samples_of
 from shoal.layouts import Boxes
 from shoal.lists import even_ranges, offsets_of, take_lists
@@ -18,6 +19,7 @@ from shoal.run import LOCAL, Run
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from shoal.kernels.price import Price
     from shoal.merge import Objective
     from shoal.methods.glove import Glove
     from shoal.methods.kte_hide.pieces import Pieces
@@ -36,12 +38,14 @@ def merge_all(
     members: NDArray[np.int64],
     objective: Objective,
     *,
+    price: Price = PAPERS,
     run: Run = LOCAL,
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """k-merge every record: record r merges the users members[offsets[r]:offsets[r+1]], the owner first.
 
-    Users may be pieces of users, too. Returns the boxes of all records as (box offsets, boxes). Memory: 24 bytes for
-    each sample of the least member of a record.
+    Costs are by the given price of a box; the objective `sum` goes with that of the papers only. Users may be pieces of
+    users, too. Returns the boxes of all records as (box offsets, boxes). Memory: 24 bytes for each sample of the least
+    member of a record.
     """
     counts = people.counts[members]
     room = offsets_of(np.minimum.reduceat(counts, offsets[:-1]))
@@ -51,7 +55,7 @@ def merge_all(
     def fill(start: int, stop: int) -> None:
         lists = MemberLists(offsets[start : stop + 1], members)
         merged = MergedRecords(boxes, room[start:stop], n_boxes[start:stop], costs[start:stop])
-        merge_records(samples_of(people), lists, OBJECTIVES[objective], merged)
+        merge_records(samples_of(people), lists, OBJECTIVES[objective], price, merged)
 
     with run.stage("records", len(offsets) - 1) as advance:
         ranges = even_ranges(np.add.reduceat(counts, offsets[:-1]), _SAMPLES_PER_RANGE)

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from pydantic import model_validator
+
 from shoal.claim import Claim
+from shoal.merge import PriceName  # noqa: TC001  pydantic needs it
 from shoal.methods.protocol import CrowdMethod, Estimate
 from shoal.methods.records import group_release, merge_all
 from shoal.methods.registry import register
 from shoal.run import LOCAL, Run
 from shoal.search.partition import EFFORTS, partition
+from shoal.search.prices import price_for
 from shoal.settings import setting
-from shoal.units import Metres, Seconds  # noqa: TC001  pydantic needs them
+from shoal.units import Metres, Seconds, Worth  # noqa: TC001  pydantic needs them
 
 if TYPE_CHECKING:
     from shoal.release import Release
@@ -35,6 +39,10 @@ class Shoal(CrowdMethod):
         The least number of people in a group.
     effort
         How long to search for better groups: `quick`, `normal` or `thorough`.
+    price, worth
+        What the search and the merges save: `product`, duration × side as in the papers; `sum`, Δs/s₀ + Δt/t₀; `roots`,
+        √(Δs/s₀) + √(Δt/t₀), where Δs is the mean side of a box and Δt its duration. `worth="1km=30min"` sets s₀ and t₀;
+        by default they are the usual side and duration of boxes of k people in this data.
     max_span, max_duration
         Leave out boxes that are wider, higher or longer than this, for the whole group; by default nothing is left out.
         A number is metres or seconds; text has a unit: `"15km"`, `"6h"`.
@@ -56,11 +64,20 @@ class Shoal(CrowdMethod):
     name: ClassVar[str] = "shoal"
     about: ClassVar[str] = "Publish each group of k to 2k-1 people who move alike as identical records."
     citation: ClassVar[str] = "this project (docs/methods/shoal.md)"
-    variants: ClassVar[dict[str, dict[str, Any]]] = {word: {"effort": word} for word in ("quick", "normal", "thorough")}
+    variants: ClassVar[dict[str, dict[str, Any]]] = {
+        **{word: {"effort": word} for word in ("quick", "normal", "thorough")},
+        **{word: {"price": word} for word in ("sum", "roots")},
+    }
     resumable: ClassVar[bool] = True
 
     effort: Literal["quick", "normal", "thorough"] = setting(
         "normal", help="How long to search for better groups: quick, normal or thorough."
+    )
+    price: PriceName = setting(
+        "product", help="What a box costs: product as in the papers, or sum or roots of its side and its duration."
+    )
+    worth: Worth | None = setting(
+        None, help="With the price sum or roots: what a side is worth in time, e.g. 1km=30min."
     )
     max_span: Metres | None = setting(
         None, unit="m", help="Leave out boxes that are wider or higher than this, e.g. 15km.", public="max_span_m", gt=0
@@ -69,10 +86,17 @@ class Shoal(CrowdMethod):
         None, unit="s", help="Leave out boxes that last longer than this, e.g. 6h.", public="max_duration_s", gt=0
     )
 
+    @model_validator(mode="after")
+    def _go_together(self) -> Shoal:
+        if self.worth is not None and self.price == "product":
+            raise ValueError("worth goes with the price sum or roots: the product weighs nothing against time")
+        return self
+
     def make(self, people: Trajectories, *, run: Run) -> Release:
         """Return one record per user, identical within each group; see the class for what it guarantees."""
-        plan = partition(people, self.k, EFFORTS[self.effort], run=run)
-        offsets, boxes = merge_all(people, plan.offsets, plan.members, "members", run=run)
+        price = price_for(people, self.price, self.worth, self.k, run=run)
+        plan = partition(people, self.k, EFFORTS[self.effort], price=price, run=run)
+        offsets, boxes = merge_all(people, plan.offsets, plan.members, "members", price=price, run=run)
         return group_release(self, people, plan, offsets, boxes)
 
     @property

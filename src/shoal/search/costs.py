@@ -8,6 +8,7 @@ import numpy as np
 
 from shoal.kernels.merge import owner_cost_pairs
 from shoal.kernels.pick import neighbour_lists
+from shoal.kernels.price import PAPERS
 from shoal.kernels.samples import samples_of
 from shoal.lists import even_ranges
 from shoal.run import LOCAL, Run
@@ -55,7 +56,7 @@ def pair_costs(
     def fill(start: int, stop: int) -> None:
         part = slice(start, stop)
         ends, found = (new_first[part], new_second[part]), (found_first[part], found_second[part])
-        owner_cost_pairs(samples_of(people), *ends, *found)
+        owner_cost_pairs(samples_of(people), *ends, PAPERS, *found)
 
     ranges = even_ranges(people.counts[new_first] + people.counts[new_second], _SAMPLES_PER_RANGE)
     with run.stage("pair costs", len(new)) as advance:

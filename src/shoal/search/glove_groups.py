@@ -19,6 +19,7 @@ from shoal.kernels.glove import merge_two_stage
 from shoal.kernels.glove_search import Field, Found, Sought, Standing, TimeBins, fill_box_gaps, search
 from shoal.kernels.kgap import Floors, fill_places
 from shoal.kernels.merge import MEMBERS, MemberLists, MergedRecords, merge_records
+from shoal.kernels.price import PAPERS
 from shoal.kernels.samples import Samples, samples_of
 from shoal.kernels.stretch import StretchedBoxes, Weights, box_reach
 from shoal.lists import offsets_of, ranges_of
@@ -233,7 +234,7 @@ class _Greedy:
         boxes = np.empty((int(people.counts[members].min()), 6), np.int32)
         ends, count = np.array([0, len(members)]), np.zeros(1, np.int64)
         merged = MergedRecords(boxes, ends[:1], count, np.zeros(1))
-        merge_records(samples_of(people), MemberLists(ends, members), MEMBERS, merged)
+        merge_records(samples_of(people), MemberLists(ends, members), MEMBERS, PAPERS, merged)
         return boxes[: count[0]]
 
     def _boxes_of(self, group: int) -> NDArray[np.int32]:

@@ -16,6 +16,7 @@ from shoal.interrupt import raise_if_asked
 from shoal.kernels.exchange import arcs_for, chains_for, exchange, refresh, regroup
 from shoal.kernels.groups import scratch_for
 from shoal.kernels.members import empty_partition, load_groups
+from shoal.kernels.price import PAPERS
 from shoal.kernels.samples import Samples
 from shoal.kernels.start import start_groups
 from shoal.lists import offsets_of, take_lists
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from shoal.kernels.exchange import Arcs, Chains
     from shoal.kernels.groups import Scratch
     from shoal.kernels.members import Partition
+    from shoal.kernels.price import Price
     from shoal.search import Homes, Partners
     from shoal.store import Arrays
     from shoal.trajectories import Trajectories
@@ -83,8 +85,8 @@ EFFORTS = {
 }
 
 
-def partition(people: Trajectories, k: int, effort: Effort, *, run: Run = LOCAL) -> Plan:
-    """Put everybody into exactly one group of k to 2k-1 users, minimising the sum of their owner costs.
+def partition(people: Trajectories, k: int, effort: Effort, *, price: Price = PAPERS, run: Run = LOCAL) -> Plan:
+    """Put everybody into exactly one group of k to 2k-1 users, minimising the sum of their owner costs by a price.
 
     Guarantee: a partition, the same whatever the threads; costs are exact, the search is not. Cost: linear in the
     number of users: for each about effort.kept(k) merges of two and effort.rounds · effort.around merges of k.
@@ -92,11 +94,14 @@ def partition(people: Trajectories, k: int, effort: Effort, *, run: Run = LOCAL)
     effort = effort.more(len(people))
     where = homes(people, run=run)
     kept = effort.kept(k)
-    near = cheapest(people, where, candidates=2 * kept, kept=kept, run=run)
+    near = cheapest(people, where, candidates=2 * kept, kept=kept, price=price, run=run)
     sizes, members = np.ones(len(people), np.int64), where.order
     for number in range(effort.rounds):
         parts = _parts(where, sizes, members, number)
-        results = _round(people, near, k, effort, parts, number, run=run)
+        search = partial(groups_in, k=k, effort=effort, price=price)
+        with_samples = (_part(people, near, k, part, fresh=number == 0) for part in parts)
+        name, counts = f"groups {number + 1} of {effort.rounds}", [len(part["members"]) for part in parts]
+        results = run.map(name, search, with_samples, sizes=counts)
         sizes = np.concatenate([part["sizes"] for part in results])
         members = np.concatenate([part["members"] for part in results])
         if len(parts) == 1:
@@ -117,18 +122,6 @@ def _parts(where: Homes, sizes: NDArray[np.int64], members: NDArray[np.int64], n
         _, rows = take_lists(offsets, chosen)
         parts.append({"sizes": sizes[chosen], "members": members[rows]})
     return parts
-
-
-def _round(
-    people: Trajectories, near: Partners, k: int, effort: Effort, parts: list[Arrays], number: int, *, run: Run
-) -> list[Arrays]:
-    """Search every part: from nothing in the first round, from the present groups later."""
-    return run.map(
-        f"groups {number + 1} of {effort.rounds}",
-        partial(groups_in, k=k, effort=effort),
-        (_part(people, near, k, part, fresh=number == 0) for part in parts),
-        sizes=[len(part["members"]) for part in parts],
-    )
 
 
 class Part(NamedTuple):
@@ -162,42 +155,33 @@ def _within(other: NDArray[np.int32], users: NDArray[np.int64]) -> NDArray[np.in
     return np.take_along_axis(place, np.argsort(place < 0, axis=1, kind="stable"), axis=1)
 
 
-def groups_in(part: Part, *, k: int, effort: Effort) -> Arrays:
+def groups_in(part: Part, *, k: int, effort: Effort, price: Price = PAPERS) -> Arrays:
     """Search one part: return the groups' sizes, members and costs.
 
     A part of few users is fast, so it is searched thoroughly and from several starts.
     """
-    users, sizes, samples, near, reach = part
-    hardest_first = np.argsort(-reach, kind="stable")
-    if sizes is not None:
-        found = _improved(samples, near, k, effort, hardest_first, sizes)
-    elif len(users) > _FEW:
-        found = _improved(samples, near, k, effort, hardest_first, None)
+    users = part.users
+    hardest_first = np.argsort(-part.reach, kind="stable")
+    if part.sizes is not None or len(users) > _FEW:
+        found = _improved(part, hardest_first, k, effort, price)
     else:
-        effort = EFFORTS["thorough"]
         starts = [np.roll(hardest_first, -turn * len(users) // _STARTS) for turn in range(_STARTS)]
-        tries = [_improved(samples, near, k, effort, start, None) for start in starts]
+        tries = [_improved(part, start, k, EFFORTS["thorough"], price) for start in starts]
         found = min(tries, key=lambda groups: float(groups.cost.sum()))
     used = found.size > 0
     inside = np.arange(found.members.shape[1]) < found.size[:, None]
     return {"sizes": found.size[used], "members": users[found.members[inside]], "cost": found.cost[used]}
 
 
-def _improved(
-    samples: Samples,
-    near: NDArray[np.int64],
-    k: int,
-    effort: Effort,
-    order: NDArray[np.int64],
-    sizes: NDArray[np.int64] | None,
-) -> Partition:
+def _improved(part: Part, order: NDArray[np.int64], k: int, effort: Effort, price: Price) -> Partition:
     """Start from the present groups, or let users make groups in this order; then sweep."""
-    scratch = scratch_for(samples, 2 * k)
+    samples, near = part.samples, part.near
+    scratch = scratch_for(samples, 2 * k, price)
     groups = empty_partition(len(order), k)
-    if sizes is None:
+    if part.sizes is None:
         start_groups(samples, near, order, effort.arcs, groups, scratch)
     else:
-        load_groups(samples, sizes, groups, scratch)
+        load_groups(samples, part.sizes, groups, scratch)
     arcs = arcs_for(near, effort.arcs, effort.groups(k))
     chains = chains_for(effort.depth, effort.closings)
     for _ in range(effort.sweeps):

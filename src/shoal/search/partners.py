@@ -9,6 +9,7 @@ import numpy as np
 
 from shoal.interrupt import raise_if_asked
 from shoal.kernels.partners import cheapest_partners, home_cells, sampling_gaps
+from shoal.kernels.price import PAPERS
 from shoal.kernels.samples import Samples, samples_of
 from shoal.kernels.sketch import LANES, Sketching, fill_sketches, nearest_by_sketch
 from shoal.lists import ranges_of, take_lists
@@ -18,6 +19,7 @@ from shoal.run import LOCAL, Run
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from shoal.kernels.price import Price
     from shoal.store import Arrays
     from shoal.trajectories import Trajectories
 
@@ -28,6 +30,7 @@ __all__ = [
     "Sketching",
     "cheapest",
     "homes",
+    "neighbourhood",
     "partners_in",
     "sketch_candidates",
     "sketching",
@@ -71,14 +74,14 @@ def homes(people: Trajectories, *, run: Run = LOCAL) -> Homes:
     return Homes(wide_x, wide_y, space_order(wide_x, wide_y))
 
 
-def sketching(people: Trajectories) -> Sketching:
-    """Fit sketches to the data: slots over its duration, and the usual time between samples as `soon`."""
+def sketching(people: Trajectories, price: Price = PAPERS) -> Sketching:
+    """Fit sketches to the data and a price: slots over its duration, the usual time between samples as `soon`."""
     users = np.unique(np.linspace(0, len(people) - 1, _SAMPLED).astype(np.int64))
     gaps = sampling_gaps(samples_of(people), users)
     first, last = int(people.t.min()), int(people.t.max())
     slots = min(_SLOTS, last - first + 1)
     soon = float(np.median(gaps)) if len(gaps) else 1.0
-    return Sketching(float(first), (last - first + 1) / slots, slots, _NEAR, max(1.0, soon))
+    return Sketching(float(first), (last - first + 1) / slots, slots, _NEAR, max(1.0, soon), price)
 
 
 def _sketches(samples: Samples, how: Sketching) -> NDArray[np.float32]:
@@ -104,14 +107,16 @@ def sketch_candidates(people: Trajectories, n: int, *, run: Run = LOCAL) -> NDAr
     return candidates
 
 
-def cheapest(people: Trajectories, where: Homes, *, candidates: int, kept: int, run: Run = LOCAL) -> Partners:
+def cheapest(
+    people: Trajectories, where: Homes, *, candidates: int, kept: int, price: Price = PAPERS, run: Run = LOCAL
+) -> Partners:
     """Find everybody's `kept` cheapest partners among the `candidates` nearest by sketch.
 
     Users are searched part by part, each with as many others around it. Guarantee: costs are exact, the search is
     exact within a part and its halo, and the same whatever the threads. Cost: 16,384 sketch distances and about
     `candidates` half-finished merges a user; memory of a part, and 12 bytes for each partner kept.
     """
-    how = sketching(people)
+    how = sketching(people, price)
     rank = np.empty(len(people), np.int64)
     rank[where.order] = np.arange(len(people))
 
@@ -142,10 +147,14 @@ def _neighbourhood(people: Trajectories, where: Homes, rank: NDArray[np.int64], 
     own = where.order[start:stop]
     users = np.concatenate([own, halo(where.x, where.y, own, _HALO)])
     users = users[np.argsort(rank[users])]
-    first = int(np.searchsorted(rank[users], start))
+    return neighbourhood(people, users, int(np.searchsorted(rank[users], start)), stop - start)
+
+
+def neighbourhood(people: Trajectories, users: NDArray[np.int64], first: int, own: int) -> Neighbourhood:
+    """Return some users with their samples."""
     offsets, rows = take_lists(people.offsets, users)
     samples = Samples(people.t[rows], people.x[rows], people.y[rows], offsets)
-    return Neighbourhood(users, samples, first, stop - start)
+    return Neighbourhood(users, samples, first, own)
 
 
 def partners_in(part: Neighbourhood, *, candidates: int, kept: int, how: Sketching) -> Arrays:
@@ -158,5 +167,5 @@ def partners_in(part: Neighbourhood, *, candidates: int, kept: int, how: Sketchi
         raise_if_asked()
         nearest_by_sketch(sketches, len(users), how, first + at, nearest[at:upto])
     other, cost = np.empty((own, kept), np.int64), np.empty((own, kept))
-    cheapest_partners(samples, nearest, first, other, cost)
+    cheapest_partners(samples, nearest, first, how.price, other, cost)
     return {"other": np.where(other >= 0, users[other], -1).astype(np.int32), "cost": cost}

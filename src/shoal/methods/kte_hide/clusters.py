@@ -8,6 +8,7 @@ import numpy as np
 
 from shoal.interrupt import raise_if_asked
 from shoal.kernels.merge import owner_cost_pairs
+from shoal.kernels.price import PAPERS
 from shoal.kernels.samples import samples_of
 from shoal.run import LOCAL, Run
 
@@ -62,7 +63,7 @@ def _affinity(pieces: Pieces, here: NDArray[np.int64]) -> coo_array:
     pairs = np.unique(np.sort(np.stack([first, near.ravel()], axis=1), axis=1), axis=0)
     one, other = pairs[pairs[:, 0] != pairs[:, 1]].T
     costs = np.empty((2, len(one)))
-    owner_cost_pairs(samples_of(pieces), here[one], here[other], costs[0], costs[1])
+    owner_cost_pairs(samples_of(pieces), here[one], here[other], PAPERS, costs[0], costs[1])
     both = costs.sum(axis=0)
     weight = np.exp(-both / np.median(both)) + 1e-6  # so that nobody is cut off from all others
     rows, columns = np.concatenate([one, other]), np.concatenate([other, one])
