@@ -283,6 +283,17 @@ def test_an_input_may_be_named_twice(tmp_path):
     require_different([tmp_path / "r"], [tmp_path / "a", tmp_path / "a"])
 
 
+@pytest.mark.parametrize("name", ["", ".", "..", "/", "sub/.."])
+@pytest.mark.parametrize("output", ["path", "audit", "run_record", "ledger"])
+def test_an_output_without_a_name_is_refused(one_day, tmp_path, monkeypatch, output, name):
+    """A variable of the shell that is empty, for instance."""
+    monkeypatch.chdir(tmp_path)
+    given = {"path": "r.parquet", "audit": "a.parquet", output: name}
+    with pytest.raises(OutputError, match="no name of a file"):
+        publish(one_day, given.pop("path"), shoal.Shoal(k=2), **given)
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("what", ["pipe", "dangling", "loop"])
 def test_what_is_no_ordinary_file_is_not_replaced(one_day, tmp_path, what):
     path = tmp_path / "r.parquet"

@@ -117,8 +117,8 @@ def draw_configuration(draw: Random) -> Case:
     return Case({"c.toml": data}, {"command": command})
 
 
-def act(case: Case, folder: Path) -> Any:
-    """Give the file to a command whose data is not there: it ends with code 2 and a line that says why."""
+def answer(case: Case, folder: Path) -> tuple[Any, str]:
+    """Give the file to a command whose data is not there; return its exit code and what it says of errors."""
     from shoal.cli import main
 
     told = {
@@ -142,7 +142,13 @@ def act(case: Case, folder: Path) -> Any:
     finally:
         del os.environ["SHOAL_DEBUG"]
         os.chdir(here)
-    if code != 2 or not any(line.startswith("shoal: ") for line in err.getvalue().splitlines()):
+    return code, err.getvalue()
+
+
+def act(case: Case, folder: Path) -> Any:
+    """Give the file to a command: it ends with code 2 and a line that says why."""
+    code, said = answer(case, folder)
+    if code != 2 or not any(line.startswith("shoal: ") for line in said.splitlines()):
         raise Broken("wrong", f"exit code {code}")
     return ""  # a setting is no data, so a message may name it
 

@@ -133,4 +133,9 @@ def _assembled(app: cyclopts.App, **given: Any) -> cyclopts.ArgumentCollection:
     key = (id(app), *sorted(given.items()))
     if key not in _arguments:
         _arguments[key] = _assemble(app, **given)
-    return _arguments[key].copy(reset_tokens=True)
+    kept = _arguments[key]
+    fresh = kept.copy(reset_tokens=True)
+    new = {id(old): one for old, one in zip(kept, fresh, strict=True)}
+    for one in fresh:  # the copy's own parts are those of the original, which never get a value
+        one.children = cyclopts.ArgumentCollection(new[id(child)] for child in one.children)
+    return fresh

@@ -1,9 +1,13 @@
 """The same cases each time, some of each kind, and everything that once broke."""
 
+from functools import partial
+
 import pytest
 
 from tests.fuzz.case import FIXED, case_of, load, outcome, seeds_of
+from tests.fuzz.configurations import answer
 from tests.fuzz.kinds import KINDS
+from tests.fuzz.shortcuts import shortcut
 
 # How many of each kind: fewer of those that cost more.
 EACH = {"csv": 160, "parquet": 160, "arrow": 120, "json": 160, "packed": 120, "frame": 140, "toml": 100}
@@ -32,6 +36,20 @@ def test_cases_end_well(kind, first):
 @pytest.mark.parametrize(("kind", "seed"), SEEDS, ids=[f"{kind.name}-{seed.name}" for kind, seed in SEEDS])
 def test_what_once_broke_ends_well(kind, seed):
     outcome(kind, load(seed))
+
+
+@pytest.mark.parametrize("first", range(0, 120, 20))
+def test_shortcuts_change_no_answer(first, tmp_path):
+    """They once lost the settings of methods and of reading, which were then never tried."""
+    answers = set()
+    for number in range(first, first + 20):
+        case, folder = case_of(KINDS["toml"], number), tmp_path / str(number)
+        folder.mkdir()
+        (folder / case.first).write_bytes(case.files[case.first])
+        plain = answer(case, folder)
+        assert [shortcut(turn, partial(answer, case, folder)) for turn in range(2)] == [plain, plain]
+        answers.add(plain)
+    assert len(answers) > 5
 
 
 @pytest.mark.parametrize("kind", KINDS)

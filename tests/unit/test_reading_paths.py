@@ -7,6 +7,7 @@ import zipfile
 import pytest
 
 import shoal
+from shoal.errors import UnreadableFile
 
 ROWS = "time,lat,lng\n{}T08:00:00Z,39.9,116.4\n{}T09:00:00Z,39.8,116.3\n"
 DAYS = ("2026-03-01", "2026-03-02", "2026-03-03")
@@ -99,6 +100,16 @@ def test_the_sheets_of_a_workbook_are_one_person(tmp_path):
                 sheet.append(line.split(","))
         book.save(tmp_path / f"{user}.xlsx")
     assert labels(tmp_path, "@file") == {"ann": 6, "bob": 6}
+
+
+@pytest.mark.parametrize("source", ["", ["", "a.csv"], ["a.csv", ""]])
+def test_an_input_without_a_name_is_not_the_current_folder(source, tmp_path, monkeypatch):
+    """A variable of the shell that is empty would read everything that is there."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.csv").write_text("uid,datetime,lat,lng\nann,2026-03-01T08:00:00Z,39.9,116.4\n")
+    with pytest.raises(UnreadableFile, match="no name"):
+        shoal.read(source)
+    assert len(shoal.read(".")) == 1
 
 
 def test_names_in_an_archive_do_not_lead_out_of_it(tmp_path):

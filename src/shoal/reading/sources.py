@@ -79,6 +79,8 @@ def expand(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> 
     asked = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     if not asked:
         raise UnreadableFile("no input file was given")
+    if any(os.fspath(one) == "" for one in asked):
+        raise UnreadableFile("an input has no name; is a variable empty? The current folder is called .")
     return list(dict.fromkeys(path for one in asked for path in _files(Path(one))))
 
 

@@ -47,8 +47,8 @@ def require_true_sizes(raw: BufferedReader) -> None:
     """Check what the pages of an open Parquet file say of their sizes; raises OSError if they can't be true.
 
     Pages unpack to no more than their chunk says, each to no more than a codec could pack into its bytes, and than a
-    gigabyte; and they lie within the chunk. A page has no more values than its chunk, a dictionary no more than bytes. A
-    chunk has the type that the schema says, and as many values as its group has rows, or more.
+    gigabyte; and they lie within the chunk. A page has no more values than its chunk, a dictionary no more than bytes.
+    A chunk has the type that the schema says, and as many values as its group has rows, or more.
     Cost: some microseconds a page; nothing is unpacked.
     """
     try:
