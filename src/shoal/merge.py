@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from shoal.errors import InputError, SettingsError
-from shoal.kernels import price as prices
 from shoal.kernels.merge import MEMBERS, OWNER, SUM, MemberLists, MergedRecords, merge_records
-from shoal.kernels.price import PAPERS, Price
+from shoal.kernels.price import PRICES, PriceName, price_of_worth
 from shoal.kernels.samples import Samples
 from shoal.lists import offsets_of
 from shoal.units import INT32
@@ -19,22 +18,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["OBJECTIVES", "PRICES", "Objective", "PriceName", "k_merge", "price_of_worth"]
+__all__ = ["OBJECTIVES", "Objective", "k_merge"]
 
 Objective = Literal["sum", "owner", "members"]
 OBJECTIVES: dict[str, int] = {"sum": SUM, "owner": OWNER, "members": MEMBERS}
-
-PriceName = Literal["product", "sum", "roots"]
-PRICES: dict[str, int] = {"product": prices.PRODUCT, "sum": prices.SUM, "roots": prices.ROOTS}
-
-
-def price_of_worth(name: PriceName, cells: float, slots: float) -> Price:
-    """Return the price of a box if a mean side, (Δx+Δy)/2, of so many cells is worth as much as so many slots.
-
-    >>> price_of_worth("sum", 5, 30)
-    Price(kind=1, time=0.0333..., side=0.1)
-    """
-    return PAPERS if name == "product" else Price(PRICES[name], 1 / slots, 1 / (2 * cells))
 
 
 def k_merge(

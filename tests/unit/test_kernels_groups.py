@@ -8,8 +8,7 @@ import pytest
 import shoal
 from shoal.kernels.groups import group_cost, samples_within, scratch_for
 from shoal.kernels.merge import MEMBERS, MemberLists, MergedRecords, merge_records
-from shoal.kernels.price import PAPERS
-from shoal.merge import price_of_worth
+from shoal.kernels.price import PAPERS, price_of_worth
 from tests.oracle import merge as oracle
 from tests.people import as_samples, lists_of
 

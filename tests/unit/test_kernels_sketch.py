@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.kernels.price import PAPERS
+from shoal.kernels.price import PAPERS, price_of_worth
 from shoal.kernels.sketch import LANES, Sketching, fill_sketches, nearest_by_sketch
-from shoal.merge import price_of_worth
 from tests.draws import examples
 from tests.oracle import sketch as oracle
 from tests.people import as_samples

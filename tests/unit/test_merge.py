@@ -9,9 +9,8 @@ import pytest
 import shoal
 from shoal.errors import InputError, SettingsError
 from shoal.kernels.merge import MemberLists, MergedRecords, merge_records, pair_owner_costs, pair_scratch
-from shoal.kernels.price import PAPERS
+from shoal.kernels.price import PAPERS, PRICES, price_of_worth
 from shoal.merge import OBJECTIVES as MERGE_OBJECTIVES
-from shoal.merge import PRICES, price_of_worth
 from tests.oracle.merge import additive, cheapest, cost_of, holds
 from tests.people import as_samples
 

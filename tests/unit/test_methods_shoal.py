@@ -11,8 +11,8 @@ import pytest
 
 import shoal
 from shoal.errors import SettingsError, ShoalError
+from shoal.kernels.price import price_of_worth
 from shoal.measure.precision import precision
-from shoal.merge import price_of_worth
 from shoal.methods.shoal import Shoal
 from shoal.pipeline import publish
 from shoal.run import Run

@@ -1,6 +1,7 @@
 """Parquet files whose sizes can't be true are refused before anything is unpacked; those of all writers are read."""
 
 import io
+from contextlib import nullcontext
 from random import Random
 
 import duckdb
@@ -10,12 +11,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import shoal
 from shoal.errors import CannotCheck, TooLarge
 from shoal.run import Run
 from shoal.seen.audit import audit_rows
-from shoal.seen.pages import open_parquet, require_true_sizes
+from shoal.seen.file import open_release_file
+from shoal.seen.pages import open_parquet, require_true_sizes, unpacked
 from shoal.seen.thrift import NotThrift, read_struct
 from tests.fuzz.thrift import damaged_parquet
+from tests.people import LAEA, random_people
 
 ROWS = 5000
 
@@ -61,7 +65,9 @@ def test_files_of_others_are_read(tmp_path):
     duckdb.sql("FROM plain").write_parquet(str(tmp_path / "duckdb.parquet"))
     plain.to_pandas().to_parquet(tmp_path / "pandas.parquet")
     pq.write_table(plain.slice(0, 0), tmp_path / "empty.parquet")
-    pq.write_table(pa.table({"same": np.zeros(3_000_000, np.int64)}), tmp_path / "same.parquet", compression="zstd")
+    same = pa.table({"same": np.zeros(3_000_000, np.int64)})
+    for codec in ("zstd", "brotli", "gzip"):
+        pq.write_table(same, tmp_path / f"{codec}.parquet", compression=codec, use_dictionary=False)
     for path in tmp_path.iterdir():
         with open_parquet(path) as file:
             assert file.read().num_rows == file.metadata.num_rows
@@ -116,6 +122,52 @@ def test_no_parquet_at_all(data):
 def test_no_structure(data):
     with pytest.raises(NotThrift):
         read_struct(data)
+
+
+def long_text(name, n, rows, **how):
+    """A table in which one long text stands for all rows."""
+    words = pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int32)), pa.array([b"x" * n]))
+    buffer = io.BytesIO()
+    pq.write_table(pa.table({name: words}), buffer, compression="zstd", store_schema=False, **how)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize("how", [{}, {"use_dictionary": False}])
+def test_texts_that_are_too_long_are_not_made_plain(how, tmp_path):
+    path = tmp_path / "f.parquet"
+    path.write_bytes(long_text("words", 100_000, 400, **how))
+    assert path.stat().st_size < 50_000
+    with pytest.raises(OSError, match="damaged") if how else nullcontext(), open_parquet(path, {"words": 128}) as file:
+        column = file.read()["words"]
+        assert column.nbytes < 1_000_000
+        assert unpacked(column, 399 * 100_000) is None
+        assert unpacked(column, 400 * 100_000).to_pylist() == [b"x" * 100_000] * 400
+
+
+def test_a_release_with_one_large_shape_for_all_rows_takes_little(tmp_path):
+    """It took 11 GB: a dictionary of a megabyte, which stood for ten thousand rows."""
+    people = random_people(40, seed=1, crs=LAEA)
+    path = tmp_path / "r.parquet"
+    shoal.Shoal(k=3).anonymize(people).write(path, geo=True)
+    assert shoal.verify(people, path).ok
+    table = pq.read_table(path)
+    rows = table.take(pa.array(np.arange(200_000) % len(table)))
+    shapes = pa.DictionaryArray.from_arrays(pa.array(np.zeros(len(rows), np.int32)), pa.array([b"\1" * 1_000_000]))
+    wide = rows.set_column(rows.schema.get_field_index("geometry"), "geometry", shapes)
+    pq.write_table(wide.replace_schema_metadata(table.schema.metadata), path, store_schema=False)
+    file = open_release_file(path)
+    assert all(batch["geometry"].null_count == len(batch) for batch in file.batches(["uid", "geometry"]))
+    assert "leaks/geometry-form" in shoal.verify(people, path).codes
+
+
+def test_an_audit_with_one_long_label_is_refused(tmp_path):
+    path, n = tmp_path / "a.parquet", 3_000
+    words = pa.DictionaryArray.from_arrays(pa.array(np.zeros(n, np.int32)), pa.array(["x" * 1_000_000]))
+    table = pa.table({"record": np.zeros(n, np.int64), "owner": words, "member": words})
+    pq.write_table(table, path, store_schema=False)
+    assert path.stat().st_size < 300_000
+    with pytest.raises(TooLarge, match="labels of the audit file are too long"):
+        audit_rows(path)
 
 
 def test_an_audit_of_many_rows_is_refused(tmp_path):

@@ -9,17 +9,31 @@ the same, unless the price is `PRODUCT`.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from shoal.jit import inlined
 
-__all__ = ["PAPERS", "PRODUCT", "ROOTS", "SUM", "Price", "least_more", "price_of"]
+__all__ = [
+    "PAPERS",
+    "PRICES",
+    "PRODUCT",
+    "ROOTS",
+    "SUM",
+    "Price",
+    "PriceName",
+    "least_more",
+    "price_of",
+    "price_of_worth",
+]
 
 PRODUCT = 0
 SUM = 1
 ROOTS = 2
+
+PriceName = Literal["product", "sum", "roots"]
+PRICES: dict[str, int] = {"product": PRODUCT, "sum": SUM, "roots": ROOTS}
 
 
 class Price(NamedTuple):
@@ -31,6 +45,15 @@ class Price(NamedTuple):
 
 
 PAPERS = Price(PRODUCT, 1.0, 1.0)
+
+
+def price_of_worth(name: PriceName, cells: float, slots: float) -> Price:
+    """Return the price of a box if a mean side, (Δx+Δy)/2, of so many cells is worth as much as so many slots.
+
+    >>> price_of_worth("sum", 5, 32)
+    Price(kind=1, time=0.03125, side=0.1)
+    """
+    return PAPERS if name == "product" else Price(PRICES[name], 1 / slots, 1 / (2 * cells))
 
 
 @inlined

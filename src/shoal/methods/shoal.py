@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pydantic import model_validator
 
 from shoal.claim import Claim
-from shoal.merge import PriceName  # noqa: TC001  pydantic needs it
+from shoal.kernels.price import PriceName  # noqa: TC001  pydantic needs it
 from shoal.methods.protocol import CrowdMethod, Estimate
 from shoal.methods.records import group_release, merge_all
 from shoal.methods.registry import register

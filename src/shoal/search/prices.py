@@ -7,18 +7,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.kernels.merge import MEMBERS, MemberLists, MergedRecords, merge_records
-from shoal.kernels.price import PAPERS
+from shoal.kernels.price import PAPERS, price_of_worth
 from shoal.kernels.samples import samples_of
 from shoal.lists import offsets_of, take_lists
-from shoal.merge import price_of_worth
 from shoal.run import LOCAL, Run
 from shoal.search.partners import homes, neighbourhood, partners_in, sketching
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.kernels.price import Price
-    from shoal.merge import PriceName
+    from shoal.kernels.price import Price, PriceName
     from shoal.trajectories import Trajectories
 
 __all__ = ["price_for", "usual_worth"]

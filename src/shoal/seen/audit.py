@@ -12,11 +12,11 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from shoal.arrow import from_arrow_array, scalar_of, to_arrow_array
-from shoal.errors import CannotCheck
+from shoal.errors import CannotCheck, TooLarge
 from shoal.regular import open_regular
 from shoal.run import LOCAL, Run
 from shoal.seen.arrays import distinct, fresh, spread
-from shoal.seen.pages import open_parquet
+from shoal.seen.pages import open_parquet, unpacked
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,6 +33,8 @@ _TYPES = (pa.int64(), pa.large_string(), pa.large_string())
 _TIMES = ("t_start", "t_end")
 _EVER = 1 << 62
 _ROW_BYTES = 64  # a number and two labels
+_MOST_LABEL = 4_096  # bytes of one: a thousand characters are read
+_MOST_LABELS = 1 << 28  # bytes that labels may take besides, where some are long
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,15 +213,25 @@ def audit_rows(audit: str | Path | pa.Table, run: Run = LOCAL) -> pa.Table:
             types |= dict.fromkeys(_TIMES, pa.timestamp("ms", "UTC"))
             with open_regular(audit) as raw:
                 return pa_csv.read_csv(raw, convert_options=pa_csv.ConvertOptions(column_types=types))
-        with open_parquet(audit) as file:
+        with open_parquet(audit, dict.fromkeys(_COLUMNS[1:], _MOST_LABEL)) as file:
             run.require_room(_ROW_BYTES * file.metadata.num_rows, "the audit file", "allow more: `memory`")
-            return file.read()
+            return _with_plain_labels(file.read())
     except FileNotFoundError:
         raise CannotCheck(
             f"{Path(str(audit)).name}: there is no such audit file; give the file that `audit` wrote"
         ) from None
     except (OSError, UnicodeError, pa.ArrowException):
         raise CannotCheck("the audit file can't be read; give the file that `audit` wrote") from None
+
+
+def _with_plain_labels(table: pa.Table) -> pa.Table:
+    """Return an audit whose labels are plain text; raises TooLarge if they are far longer than labels are."""
+    for name in set(_COLUMNS[1:]) & set(table.column_names):
+        labels = unpacked(table[name], _MOST_LABELS + _ROW_BYTES * table.num_rows)
+        if labels is None:
+            raise TooLarge("the labels of the audit file are too long; give the file that `audit` wrote")
+        table = table.set_column(table.schema.get_field_index(name), name, labels)
+    return table
 
 
 def _users(labels: Any, everyone: Any) -> NDArray[np.int64]:

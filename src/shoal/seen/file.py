@@ -17,7 +17,7 @@ from shoal.arrow import from_arrow_array
 from shoal.errors import CannotCheck
 from shoal.regular import open_regular
 from shoal.seen.header import parse_json
-from shoal.seen.pages import open_parquet
+from shoal.seen.pages import open_parquet, unpacked
 from shoal.switch import mend
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["BOX", "POINT", "Batch", "File", "open_release_file", "read_columns", "read_points", "typed_loosely"]
 
 _BATCH = 1 << 20
+_MOST_SHAPE = 128  # bytes of a polygon or a point, and more
 _BLOCK = 1 << 26
 _MOST_STATED = 1 << 14  # bytes of the `shoal` object; it has some hundreds
 _INSTANT = pa.timestamp("ms", "UTC")
@@ -79,8 +80,9 @@ class File:
                 with _open_csv(self.path) as reader:
                     yield from reader
             else:
-                with open_regular(self.path) as raw, pq.ParquetFile(raw) as file:
-                    yield from file.iter_batches(_BATCH, columns=columns)
+                with open_parquet(self.path, {"geometry": _MOST_SHAPE}) as file:
+                    for batch in file.iter_batches(_BATCH, columns=columns):
+                        yield _with_plain_shapes(batch)
         except (OSError, UnicodeError, pa.ArrowException):
             raise _unreadable() from None
 
@@ -136,6 +138,15 @@ def open_release_file(release: str | Path) -> File:
             return File(path, schema.names, schema, footer, _stated(footer), parquet=parquet, writer=writer)
     except (OSError, UnicodeError, pa.ArrowException):
         raise _unreadable() from None
+
+
+def _with_plain_shapes(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return rows whose geometry is plain binary; nulls instead if it is larger than that of any release."""
+    if "geometry" not in batch.schema.names or not pa.types.is_dictionary(batch.schema.field("geometry").type):
+        return batch
+    at = batch.schema.get_field_index("geometry")
+    shapes = unpacked(batch.column(at), _MOST_SHAPE * batch.num_rows)
+    return batch.set_column(at, "geometry", pa.nulls(batch.num_rows, pa.binary()) if shapes is None else shapes)
 
 
 def _unreadable() -> CannotCheck:
