@@ -64,7 +64,7 @@ def from_arrow_array(array: pa.Array | pa.ChunkedArray) -> NDArray[Any]:
     if isinstance(array, pa.ChunkedArray):
         return from_arrow_array(array.combine_chunks())
     if pa.types.is_boolean(array.type):
-        array = array.cast(pa.uint8())
+        return from_arrow_array(array.cast(pa.uint8())).view(bool)
     dtype = _DTYPES[str(array.type)]
     data = array.buffers()[1]
     if data is None:

@@ -87,7 +87,7 @@ def read_audit(
     if table is None:
         return None
     owner, member = (_users(table[name], people.labels) for name in ("owner", "member"))
-    empty = from_arrow_array(pc.is_null(table["record"])).view(bool)
+    empty = from_arrow_array(pc.is_null(table["record"]))
     record = _positions(table["record"], records.uids)
     timed = all(name in table.column_names for name in _TIMES)
     times = None if slot_s is None or not timed else _slots(findings, table, slot_s)
@@ -122,7 +122,7 @@ def read_owners(
     if table is None:
         return None
     owner, member = (_users(table[name], labels) for name in ("owner", "member"))
-    empty = from_arrow_array(pc.is_null(table["record"])).view(bool)
+    empty = from_arrow_array(pc.is_null(table["record"]))
     record = _positions(table["record"], uids)
     _check_rows(findings, owner, member, record, empty, None)
     other = int((owner != member).sum())
