@@ -171,10 +171,8 @@ def require_different(written: Iterable[Path], read: Iterable[Path] = ()) -> Non
 
 
 def require_names(written: Iterable[Path]) -> None:
-    """Check that files have names that can be written into a manifest and onto a file system; raises OutputError."""
+    """Check that the names of files can be written into a manifest and onto a file system; raises OutputError."""
     for path in written:
-        if path.name in ("", ".."):
-            raise OutputError("an output has no name of a file; name one, e.g. release.parquet")
         try:
             if len(path.name.encode()) > _LONGEST_NAME:
                 raise OutputError(f"{path.name[:20]}… is too long as the name of a file; choose a shorter one")

@@ -99,6 +99,15 @@ def test_killed_at_any_step(one_day, database, tmp_path, step):
     assert names(tmp_path) <= {"audit.parquet", "audit.parquet.before", "copy.parquet"}
 
 
+@pytest.fixture
+def hearing():
+    """A job in the background is born deaf to Ctrl-C."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("hearing")
 def test_a_signal_while_the_release_is_verified(one_day, database, tmp_path, run, monkeypatch):
     """Ctrl-C leaves nothing behind, on the server and on disk."""
     from shoal import pipeline

@@ -183,7 +183,7 @@ def naive_partners(costs, nearest, start, kept):
 def check_partners(samples, nearest, start, kept):
     rows = len(nearest)
     other, cost = np.empty((rows, kept), np.int64), np.empty((rows, kept))
-    merged = cheapest_partners(samples, nearest, start, other, cost)
+    merged = cheapest_partners(samples, nearest, start, PAPERS, other, cost)
     costs = pair_costs(samples)
     for row, ranked in enumerate(naive_partners(costs, nearest.tolist(), start, kept + 1)):
         expected, chosen = ranked[:kept], other[row]

@@ -63,7 +63,7 @@ def test_any_price_equals_brute_force(price, objective):
 
 def test_prices_choose_different_boxes():
     rng, differ = np.random.default_rng(4), np.zeros(2, int)
-    for _ in range(100):
+    for _ in range(400):
         trajectories = random_case(rng)
         product, *others = (shoal.k_merge(trajectories, "owner", price=name)[0].tolist() for name in PRICES)
         differ += [boxes != product for boxes in others]

@@ -846,7 +846,7 @@ def test_with_an_audit_members_are_checked(first, timed, monkeypatch):
     name, level = ("members", {"level": "group"}) if first is None else ("merged", {})
     assert outcome == name
     assert called == [
-        ("read_audit", ("audit", people, "records"), {"slot_s": 1800 if timed else None}),
+        ("read_audit", ("audit", people, "records"), {"slot_s": 1800 if timed else None, "run": Run(threads=2)}),
         (f"check_{name}", (people, "records", witnesses), {**given, **level}),
     ]
     note("read_audit", None)

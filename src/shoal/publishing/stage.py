@@ -116,7 +116,10 @@ class Outputs:
         address = address_of(path)
         if address is not None:
             path = (work_dir or Path(tempfile.gettempdir())) / file_name(address)
-        require_names([Path(path), *(file for file in paths.values() if file is not None)])
+        for name, file in {"release": Path(path), **paths}.items():
+            if file is not None and file.name in ("", ".."):
+                what = name.replace("_", " ")
+                raise OutputError(f"{what}: this is no name of a file; name one, e.g. {name}.parquet")
         if audit is not None and run_record is None:
             paths["run_record"] = run_record_path(Path(path), Path(audit))
         return cls(Path(path), address=address, sign=signing_key(sign), **paths, **how)  # type: ignore[arg-type]  # each has its own type

@@ -79,8 +79,8 @@ def require_true_sizes(raw: BufferedReader, texts: Mapping[str, int] = _NO_TEXTS
     """
     try:
         footer = _footer(raw)
-        names = [str(column[_NAME], "utf-8") for column in footer[_SCHEMA][1:]]
-        types = [column.get(_TYPE) for column in footer[_SCHEMA] if not column.get(_CHILDREN)]
+        columns = [column for column in footer[_SCHEMA] if not column.get(_CHILDREN)]
+        names, types = [str(column[_NAME], "utf-8") for column in columns], [column.get(_TYPE) for column in columns]
         for group in footer[_ROW_GROUPS]:
             for chunk, kind in zip(group[_CHUNKS], types, strict=True):
                 if chunk[_ABOUT][_TYPE] != kind or not 0 <= group[_ROWS] <= chunk[_ABOUT][_VALUES]:
