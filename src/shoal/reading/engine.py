@@ -148,6 +148,8 @@ def _settings(paths: Sequence[Path], folder: Path, threads: int, *, ordered: boo
         "SET enable_progress_bar = false",
         "SET python_enable_replacements = false",
         "SET enable_geoparquet_conversion = false",  # one broken geometry would end the reading
+        # It packs values by what a file's statistics say of them, and ends the process where these are wrong.
+        "SET disabled_optimizers = 'compressed_materialization'",
         "SET TimeZone = 'UTC'",
         f"SET preserve_insertion_order = {str(ordered).lower()}",
         f"SET allowed_paths = [{allowed}]",
