@@ -16,9 +16,9 @@ from shoal.errors import CannotCheck, TooLarge
 from shoal.run import Run
 from shoal.seen.audit import audit_rows
 from shoal.seen.file import open_release_file
-from shoal.seen.pages import open_parquet, require_true_sizes, unpacked
+from shoal.seen.pages import _footer, open_parquet, require_true_sizes, unpacked
 from shoal.seen.thrift import NotThrift, read_struct
-from tests.fuzz.thrift import damaged_parquet
+from tests.fuzz.thrift import damaged_parquet, varint
 from tests.people import LAEA, random_people
 
 ROWS = 5000
@@ -114,6 +114,39 @@ def test_whatever_is_damaged_is_read_or_refused(tmp_path):
 def test_no_parquet_at_all(data):
     with pytest.raises(OSError, match="damaged"):
         require_true_sizes(io.BufferedReader(io.BytesIO(data)))
+
+
+def number(value):
+    """A whole number as Thrift writes it, of any size."""
+    value, out = 2 * value, b""
+    while value > 0x7F:
+        value, out = value >> 7, out + bytes([value & 0x7F | 0x80])
+    return out + bytes([value])
+
+
+@pytest.mark.parametrize("at", [1, 2**40, 2**62, 2**64])
+def test_pages_that_are_nowhere(at):
+    """A chunk of the right type that begins beyond the file, even where no file can reach."""
+    about = b"\x15\x04" + b"\x29\x18\x01a" + b"\x26" + number(1) + b"\x16" + number(90) + b"\x16" + number(90)
+    chunk = b"\x3c" + about + b"\x26" + number(at) + b"\x00\x00"
+    group = b"\x19\x1c" + chunk + b"\x26" + number(1) + b"\x00"
+    schema = b"\x29\x2c" + b"\x48\x01s\x15\x02\x00" + b"\x15\x04\x38\x01a\x00"
+    footer = schema + b"\x29\x1c" + group + b"\x00"
+    fields, end = read_struct(footer)
+    assert end == len(footer)
+    assert (fields[2][1][1], fields[4][0][1][0][3][9]) == (2, at)
+    data = b"PAR1" + footer + len(footer).to_bytes(4, "little") + b"PAR1"
+    with pytest.raises(OSError, match="damaged"):
+        require_true_sizes(io.BufferedReader(io.BytesIO(data)))
+
+
+def test_a_footer_that_is_too_long_is_not_read(monkeypatch):
+    """Each byte of it could be a structure of its own."""
+    monkeypatch.setattr("shoal.seen.pages.read_struct", None)
+    footer = b"\x19\xfc" + varint(9_000_000) + b"\x00" * 9_000_001
+    data = b"PAR1" + footer + len(footer).to_bytes(4, "little") + b"PAR1"
+    with pytest.raises(NotThrift):
+        _footer(io.BufferedReader(io.BytesIO(data)))
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ __all__ = ["open_parquet", "require_true_sizes", "unpacked"]
 
 _NO_TEXTS: Mapping[str, int] = {}
 _MAGIC = b"PAR1"
-_MOST_FOOTER = 1 << 28
+_MOST_FOOTER = 1 << 23  # bytes, of which each can become an object; usual ones have some kilobytes
 _MOST_PAGE = 1 << 30  # bytes, unpacked; usual ones have a megabyte
 _LITTLE = 1 << 22  # bytes that a chunk of texts may take in any case
 _HEADERS = (1 << 10, 1 << 16, 1 << 22)  # how much is read to find a page's header
@@ -89,7 +89,7 @@ def require_true_sizes(raw: BufferedReader, texts: Mapping[str, int] = _NO_TEXTS
                 most = texts.get(chunk[_ABOUT][_PATH][-1].decode())
                 if most is not None and chunk[_ABOUT][_UNPACKED] > _LITTLE + most * chunk[_ABOUT][_VALUES]:
                     raise NotThrift
-    except (ValueError, LookupError, TypeError, AttributeError):  # no such structure, or not of these fields
+    except (ValueError, LookupError, TypeError, AttributeError):  # no such structure, fields or place
         raise OSError("the Parquet file is damaged") from None
     finally:
         raw.seek(0)
